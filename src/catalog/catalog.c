@@ -410,14 +410,29 @@ static bool take_reading(double *have, unsigned char *n, double seen)
     return true;
 }
 
+/* The same of an activity; '*is_news': what neighbours cost may be another matter now. */
+static bool take_activity(struct profile_watch *p, int i, double *have, double seen, bool *is_news)
+{
+    if (!take_reading(have, &p->n[i], seen))
+        return false;
+    if (p->n[i] == 1 || fabs(*have - (double)p->told[i]) > PROFILE_MOVED) {
+        p->told[i] = (float)*have;
+        *is_news = true;
+    }
+    return true;
+}
+
 int catalog_take_profile(struct catalog *c, int workload, const struct solo_profile *seen,
                          struct err *e)
 {
     struct workload *w = &c->workloads[workload], told;
-    unsigned char *n = c->profile[workload].n;
-    bool has_changed = take_reading(&w->gpu_activity, &n[0], seen->gpu_activity);
+    struct profile_watch *p = &c->profile[workload];
+    unsigned char *n = p->n;
+    bool is_news = false;
+    bool has_changed = take_activity(p, 0, &w->gpu_activity, seen->gpu_activity, &is_news);
 
-    has_changed |= take_reading(&w->mem_activity, &n[1], seen->mem_activity);
+    has_changed |= take_activity(p, 1, &w->mem_activity, seen->mem_activity, &is_news);
+    c->descriptions += is_news;
     if (seen->watts >= 1)    // a sensor that says less is none
         has_changed |= take_reading(&w->solo_watts, &n[2], seen->watts);
     if (seen->mem_used_bytes >= 1)

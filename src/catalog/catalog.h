@@ -118,10 +118,13 @@ struct solo_profile {
     double mem_used_bytes;
 };
 
-/* Of how many such times each of these is the mean; 0: of none, or somebody told it. */
-enum { PROFILE_FIGURES = 4 };
+/* Of how many such times each of these is the mean; 0: of none, or somebody told it. The first two
+ * are activities: as they were when 'descriptions' last changed for them.
+ */
+enum { PROFILE_FIGURES = 4, PROFILE_ACTIVITIES = 2 };
 struct profile_watch {
     unsigned char n[PROFILE_FIGURES];
+    float told[PROFILE_ACTIVITIES];
 };
 
 struct catalog {
@@ -188,9 +191,12 @@ int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, st
 int catalog_set_workload(struct catalog *c, const struct workload *w, int *index, struct err *e);
 
 /* What was seen of a workload alone goes into the mean of what nobody told: of the first
- * PROFILE_WINDOWS times since this catalog was loaded.
+ * PROFILE_WINDOWS times since this catalog was loaded. What neighbours cost is believed by
+ * activities: it is another description where one is seen for the first time, or its mean has moved
+ * by more than PROFILE_MOVED since. (Windows of one job differ by less.)
  */
 #define PROFILE_WINDOWS 8
+#define PROFILE_MOVED 0.05
 int catalog_take_profile(struct catalog *c, int workload, const struct solo_profile *seen,
                          struct err *e);
 

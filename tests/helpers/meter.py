@@ -111,6 +111,15 @@ class Meter:
     def page(self):
         form = "DCGM_FI_DEV_%s{%s} %.3f\n"
         with self.lock:
-            return "".join(form % ("POWER_USAGE", self.labels[gpu], self.watts[gpu]) +
-                           form % ("TOTAL_ENERGY_CONSUMPTION", self.labels[gpu],
-                                   1000 * self.joules[gpu]) for gpu in self.labels)
+            return "".join(form % (what, self.labels[gpu], value) for gpu in self.labels
+                           for what, value in (("POWER_USAGE", self.watts[gpu]),
+                                               ("TOTAL_ENERGY_CONSUMPTION",
+                                                1000 * self.joules[gpu]),
+                                               ("GPU_UTIL", self.busy(gpu)),
+                                               ("MEM_COPY_UTIL", self.busy(gpu) / 3),
+                                               ("FB_USED", 4000)))
+
+    def busy(self, gpu):
+        """Percent: as its watts are of what it may draw."""
+        idle, cap = self.figures[self.type_of(gpu)]
+        return 100 * (self.watts[gpu] - idle) / (cap - idle)

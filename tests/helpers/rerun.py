@@ -70,6 +70,13 @@ def replay(box, *more, status=0):
     return said
 
 
+def check_profiles(box):
+    """What the meter saw of jobs alone is in the record."""
+    with open(box.path("record")) as f:
+        seen = [line for line in map(json.loads, f) if line["what"] == "profile"]
+    check(seen and all(0 < p["gpu_activity"] <= 1 for p in seen), "profiles are", seen[:3])
+
+
 def check_same(box):
     said = replay(box, "--truth", box.path("truth.db"))
     check(said["parts"] == 2, "the daemon was started twice, and recorded", said["parts"], "times")
@@ -113,6 +120,7 @@ def main():
         box.cli("plan")
         box.finish()
         write_truth(box, meter, {row: jobs[i]["workload"] for i, row in ids.items()})
+        check_profiles(box)
         check_same(box)
         replay(box, "--tolerance", "1")
         check_otherwise(box)

@@ -333,6 +333,19 @@ void record_measure(struct record *r, const struct measurement *m)
     end_line(r, false);
 }
 
+void record_profile(struct record *r, int workload, const struct solo_profile *seen, double time_s)
+{
+    if (!r)
+        return;
+    begin_line(r, "profile", time_s);
+    put_text(&r->line, "workload", r->cycle->catalog->workloads[workload].name);
+    put_number(&r->line, "gpu_activity", seen->gpu_activity);
+    put_number(&r->line, "mem_activity", seen->mem_activity);
+    put_number(&r->line, "watts", seen->watts);
+    put_number(&r->line, "mem_used_bytes", seen->mem_used_bytes);
+    end_line(r, false);
+}
+
 void record_workload(struct record *r, const struct workload *w)
 {
     if (!r)

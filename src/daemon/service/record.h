@@ -31,6 +31,7 @@ struct executor;
 struct measurement;
 struct record;
 struct snapshot;
+struct solo_profile;
 struct solver;
 struct workload;
 
@@ -49,6 +50,7 @@ void record_orders(struct record *r, struct executor *x);
 
 void record_event(struct record *r, const struct event *ev);    // that the state has taken
 void record_measure(struct record *r, const struct measurement *m);
+void record_profile(struct record *r, int workload, const struct solo_profile *seen, double time_s);
 void record_workload(struct record *r, const struct workload *w);    // as given to the catalog
 void record_commit(struct record *r);
 void record_undo(struct record *r);

@@ -312,6 +312,8 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
 
     if (f->has_measurement)
         record_measure(s->record, &f->measurement);
+    if (f->has_profile)
+        record_profile(s->record, f->measurement.key.workload, &f->profile, f->event.time_s);
     if (isnan(abs_error))
         return;
     s->metrics.n_measurements++;

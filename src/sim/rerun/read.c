@@ -14,8 +14,8 @@
 
 /* In the order of enum rerun_what. */
 static const char *const whats[RERUN_WHATS] = {
-    "begin",  "event", "measurement", "workload", "gpu_type", "model",  "look",   "plan",
-    "prices", "cut",   "start",       "move",     "stop",     "cancel", "energy",
+    "begin", "event",  "measurement", "profile", "workload", "gpu_type", "model",  "look",
+    "plan",  "prices", "cut",         "start",   "move",     "stop",     "cancel", "energy",
 };
 
 /* One line being read; the first thing that is wrong stays. */
@@ -183,6 +183,28 @@ static void read_measurement(struct rerun_reader *r, struct rerun_entry *out)
         .ln_undone = known(r, r->o, "ln_undone"),
     };
     out->measurement = m;
+}
+
+/* An activity; not known, or 0 to 1. */
+static double activity(struct rerun_reader *r, const char *key)
+{
+    double share = number(r, r->o, key);
+
+    if (share < 0 || share > 1)
+        blame(r, key);
+    return share;
+}
+
+static void read_profile(struct rerun_reader *r, struct rerun_entry *out)
+{
+    struct rerun_profile *p = ARENA_NEW(r->arena, struct rerun_profile);
+
+    p->workload = word(r, "workload");
+    p->is = (struct solo_profile){ .gpu_activity = activity(r, "gpu_activity"),
+                                   .mem_activity = activity(r, "mem_activity"),
+                                   .watts = number(r, r->o, "watts"),
+                                   .mem_used_bytes = number(r, r->o, "mem_used_bytes") };
+    out->profile = p;
 }
 
 static void read_workload(struct rerun_reader *r, struct rerun_entry *out)
@@ -407,6 +429,7 @@ static void read_as(struct rerun_reader *r, struct rerun_entry *out)
         [RERUN_BEGIN] = read_begin,
         [RERUN_EVENT] = read_event,
         [RERUN_MEASUREMENT] = read_measurement,
+        [RERUN_PROFILE] = read_profile,
         [RERUN_WORKLOAD] = read_workload,
         [RERUN_GPU_TYPE] = read_type,
         [RERUN_LOOK] = read_look,

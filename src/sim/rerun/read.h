@@ -25,6 +25,7 @@ enum rerun_what {
     RERUN_BEGIN,
     RERUN_EVENT,
     RERUN_MEASUREMENT,
+    RERUN_PROFILE,
     RERUN_WORKLOAD,
     RERUN_GPU_TYPE,
     RERUN_MODEL,
@@ -51,6 +52,11 @@ struct rerun_begin {
 struct rerun_measurement {
     struct measurement is;                          // but for what has names
     const char *workload, *gpu_type, *neighbour;    // neighbour NULL: alone
+};
+
+struct rerun_profile {
+    const char *workload;
+    struct solo_profile is;
 };
 
 struct rerun_type_line {
@@ -103,6 +109,7 @@ struct rerun_entry {
         const struct rerun_begin *begin;
         const struct row_event *event;
         const struct rerun_measurement *measurement;
+        const struct rerun_profile *profile;
         const struct workload *workload;
         const struct rerun_type_line *type;
         const char *file;    // of a model, beside the record

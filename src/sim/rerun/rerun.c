@@ -250,6 +250,16 @@ static int take_measurement(struct rerun_state *w, const struct rerun_entry *at,
     return refine_take(&p->cycle.refiner, &m, e);
 }
 
+static int take_profile(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
+{
+    struct catalog *c = &w->part->catalog;
+    int workload = catalog_find_workload(c, at->profile->workload);
+
+    if (workload < 0)
+        return err_set(e, EINVAL, "a workload that was not there yet was seen alone");
+    return catalog_take_profile(c, workload, &at->profile->is, e);
+}
+
 static int take_model(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
     struct rerun_part *p = w->part;
@@ -448,6 +458,8 @@ static int step(struct rerun_state *w, const struct rerun_entry *at, struct err 
         return take_event(w, at, e);
     case RERUN_MEASUREMENT:
         return take_measurement(w, at, e);
+    case RERUN_PROFILE:
+        return take_profile(w, at, e);
     case RERUN_WORKLOAD:
         return catalog_add_workload(&w->part->catalog, at->workload, &index, e);
     case RERUN_GPU_TYPE:

@@ -143,6 +143,40 @@ TEST(a_profile_is_the_mean_of_what_was_seen_where_nobody_told_it)
     ck_assert_int_eq(store_begin(s, NULL), 0);
 }
 
+/* Estimates of what neighbours cost rest on activities. */
+TEST(an_activity_that_is_first_seen_or_moves_is_another_description)
+{
+    static const struct {
+        const char *name;
+        double gpu, mem, watts;
+        bool is_news;
+    } seen[] = {
+        { "watts are no activity", NAN, NAN, 200, false },
+        { "the first activity of the device", 0.5, NAN, 200, true },
+        { "the same again, and other watts", 0.5, NAN, 300, false },
+        { "the first activity of the memory", 0.5, 0.2, NAN, true },
+        { "a little more of both", 0.54, 0.24, 1, false },
+        { "one that moves the mean of the device's", 0.95, 0.2, NAN, true },
+        { "watts alone after that", NAN, NAN, 90, false },
+        { "one that is as the mean is by now", 0.59, 0.22, NAN, false },
+    };
+    int i = add_workload("a", NAN);
+
+    for (size_t k = 0; k < N_ROWS(seen); k++) {
+        struct solo_profile p = { seen[k].gpu, seen[k].mem, seen[k].watts, NAN };
+        uint32_t before = c.descriptions;
+        ck_assert_int_eq(catalog_take_profile(&c, i, &p, NULL), 0);
+        ck_assert_msg((c.descriptions != before) == seen[k].is_news, "%s", seen[k].name);
+    }
+    struct workload told = c.workloads[i];
+    told.gpu_activity = 0.1;
+    ck_assert_int_eq(catalog_set_workload(&c, &told, &i, NULL), 0);
+    uint32_t before = c.descriptions;
+    ck_assert_int_eq(catalog_take_profile(&c, i, &(struct solo_profile){ 1, 1, NAN, NAN }, NULL),
+                     0);
+    ck_assert(c.descriptions == before && c.workloads[i].gpu_activity == 0.1);
+}
+
 /* What an older version wrote: no rates but two, and features that nobody believes. */
 TEST(an_old_row_is_completed_from_the_table_or_doubted)
 {

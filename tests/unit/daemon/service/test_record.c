@@ -190,6 +190,19 @@ TEST(events_that_were_undone_are_left_out_and_what_was_learned_is_not)
     json_decref(o);
 }
 
+TEST(what_was_seen_of_a_workload_alone_is_told_as_it_was_seen)
+{
+    record_profile(d.record, 0, &(struct solo_profile){ 0.7, NAN, 150, 4e9 }, 103);
+    json_t *o = last_line();
+    ck_assert_str_eq(json_string_value(json_object_get(o, "what")), "profile");
+    ck_assert_str_eq(json_string_value(json_object_get(o, "workload")),
+                     d.catalog.workloads[0].name);
+    ck_assert(json_number_value(json_object_get(o, "gpu_activity")) == 0.7);
+    ck_assert(json_is_null(json_object_get(o, "mem_activity")));
+    ck_assert(json_number_value(json_object_get(o, "time_s")) == 103);
+    json_decref(o);
+}
+
 TEST(numbers_come_back_as_they_were)
 {
     measure();

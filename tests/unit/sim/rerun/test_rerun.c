@@ -30,10 +30,11 @@
     "set move_s 5\nset restart_s 1\nset report_s 20\n" \
     "set settle_s 30\nset noise 0.03\nset sleep_after_s 1e9\n"
 
-/* The second is large enough for prices to be kept. */
+/* The second is large enough for prices to be kept; the third shares by turns. */
 static const char *const clusters[] = {
     "node a k80:2\nnode b v100:2\n" SETTINGS,
     "node a-[1-19] k80:8\nnode b-[1-19] v100:8\n" SETTINGS,
+    "gputype v100 sharing=timeslice\nnode a k80:2\nnode b v100:2\n" SETTINGS,
 };
 #define GPUS_MAX 304
 
@@ -51,6 +52,7 @@ struct run {
     struct clock_manual clock;
     struct cycle cycle;
     struct world *world;
+    struct sensor world_sensor;
     struct record *record;
     struct energy *energy;
     struct model *model;           // that came into use on the way
@@ -157,6 +159,29 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
     (void)is_covered;
     if (f->has_measurement)
         record_measure(r->record, &f->measurement);
+    if (f->has_profile)
+        record_profile(r->record, f->measurement.key.workload, &f->profile, f->event.time_s);
+}
+
+/* The world's, and a driver that tells how busy a GPU is with a job alone. */
+static int next_seen(void *self, struct observation *out)
+{
+    const struct run *r = self;
+    int rc = r->world_sensor.next(r->world_sensor.self, out);
+
+    if (rc > 0 && out->kind == OBS_WINDOW && out->n_neighbours == 0) {
+        int workload = r->ledger.state.jobs[out->job]->spec.workload;
+        out->n_uses = 3;
+        out->use = (struct device_use){ 0.875 - 0.25 * workload, NAN, 4e9 };
+    }
+    return rc;
+}
+
+static void done_seen(void *self)
+{
+    const struct run *r = self;
+
+    r->world_sensor.done(r->world_sensor.self);
 }
 
 static void make_world(struct run *r)
@@ -204,7 +229,8 @@ static void open_cycle(struct run *r)
     OK(record_open(r->record_path, &r->config, c, false, &r->record, &e));
     c->executor = world_executor(r->world);
     record_orders(r->record, &c->executor);
-    c->sensor = world_sensor(r->world);
+    r->world_sensor = world_sensor(r->world);
+    c->sensor = (struct sensor){ r, next_seen, done_seen };
 }
 
 static void run_open(struct run *r, const char *cluster_text)
@@ -426,6 +452,30 @@ TIMES(the_same_plans_come_out_and_the_same_joules, 2)
     ck_assert_int_eq(rerun(&r.arena, &(struct rerun_options){ .record = r.record_path }, &got, &e),
                      -EINVAL);
     ck_assert_ptr_nonnull(strstr(e.text, "nobody was finding any"));
+    run_close(&r);
+}
+
+/* What was seen of jobs alone counts in the next decision, there and here. */
+TEST(profiles_are_decided_by_as_they_were_seen)
+{
+    struct run r;
+    struct rerun_result got;
+
+    run_open(&r, clusters[2]);
+    run_all(&r);
+    account(&r);
+    int w = catalog_find_workload(&r.catalog, "left");
+    ck_assert_double_eq(r.catalog.workloads[w].gpu_activity, 0.875);
+    run_stop(&r);
+    again(&r, r.truth_path, &got);
+    ck_assert_int_eq(got.n_same, got.n_decisions);
+    change(&r, "\"gpu_activity\":0.875", "\"gpu_activity\":0");
+    again(&r, r.truth_path, &got);
+    ck_assert(got.n_same < got.n_decisions || got.watts_off > 0);
+    change(&r, "\"gpu_activity\":0,", "\"gpu_activity\":1.5,");
+    ck_assert_int_eq(rerun(&r.arena, &(struct rerun_options){ .record = r.record_path }, &got, &e),
+                     -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "'gpu_activity' is missing or wrong"));
     run_close(&r);
 }
 
