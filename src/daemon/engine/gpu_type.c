@@ -36,10 +36,14 @@ const struct gpu_type *engine_gpu_type(const struct cluster *declared, const cha
     return NULL;
 }
 
-/* MPS before the compute mode: its clients are one process to a device that takes only one. */
+/* MPS before the compute mode: its clients are one process to a device that takes only one. A GPU in
+ * slices is nobody's to share: jobs are given GPUs, and two would find themselves in one slice.
+ */
 enum sharing engine_sharing(const struct device *d, enum mps_state mps)
 {
-    if (d->maker != DEVICE_NVIDIA || d->sharing == SHARING_MIG || mps == MPS_OFF)
+    if (d->sharing == SHARING_MIG)
+        return SHARING_EXCLUSIVE;
+    if (d->maker != DEVICE_NVIDIA || mps == MPS_OFF)
         return d->sharing;
     return mps == MPS_UP ? SHARING_MPS : SHARING_UNKNOWN;
 }

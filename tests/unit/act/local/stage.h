@@ -43,9 +43,9 @@ struct stage {
     unsigned uid, gid;    // of jobs
     bool uses_mps;
     int n_mps_up, n_mps_down;    // times that somebody said so
-    bool is_deaf;      // notices stay where they are
-    bool is_lossy;     // they are heard, and then the disk has none of it
-    bool is_unsafe;    // the disk has it, and nobody says so
+    bool is_deaf;                // notices stay where they are
+    bool is_lossy;               // they are heard, and then the disk has none of it
+    bool is_unsafe;              // the disk has it, and nobody says so
     bool has_slept;
     char heard[4000];
     struct loop_timer tick;

@@ -36,7 +36,7 @@ static const struct {
       "v100 shard 2 timeslice;" },
     { "MPS without shards", "gpu:v100:1,mps:100", "v100 gpu 0 mps;" },
     { "a slice of a device", "gpu:a100_1g.5gb:2",
-      "a100_1g.5gb gpu 0* mig;a100_1g.5gb gpu 0* mig;" },
+      "a100_1g.5gb gpu 0* exclusive;a100_1g.5gb gpu 0* exclusive;" },
     { "sockets with a comma", "gpu:v100:1(S:0,1),shard:2(S:0,1)", "v100 shard 2 timeslice;" },
     { "more than one can have", "gpu:v100:65", "?" },
     { "a word too many", "gpu:v100:1:2", "?" },
@@ -56,9 +56,9 @@ EACH(slots_are_read, lines)
     if (n < 0)
         snprintf(got, sizeof got, "?");
     for (int i = 0; i < n; i++)
-        snprintf(got + strlen(got), sizeof got - strlen(got), "%s %s %d%s%s%s;",
-                 slots[i].type, slots[i].gres, slots[i].n_shards,
-                 slots[i].exact == SLURM_EXACT ? "" : "*", slots[i].sharing ? " " : "",
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s %s %d%s%s%s;", slots[i].type,
+                 slots[i].gres, slots[i].n_shards, slots[i].exact == SLURM_EXACT ? "" : "*",
+                 slots[i].sharing ? " " : "",
                  slots[i].sharing ? sharing_name(slots[i].sharing) : "");
     ck_assert_msg(strcmp(got, lines[_i].want) == 0, "%s: %s %s", lines[_i].name, got, e.text);
     arena_release(&a);

@@ -16,7 +16,7 @@ static const struct {
       SHARING_UNKNOWN },
     { "one process is MPS's own", DEVICE_NVIDIA, SHARING_EXCLUSIVE, MPS_UP, SHARING_MPS },
     { "or a job's", DEVICE_NVIDIA, SHARING_EXCLUSIVE, MPS_OFF, SHARING_EXCLUSIVE },
-    { "slices stay slices", DEVICE_NVIDIA, SHARING_MIG, MPS_UP, SHARING_MIG },
+    { "slices are nobody's to share", DEVICE_NVIDIA, SHARING_MIG, MPS_UP, SHARING_EXCLUSIVE },
     { "MPS is NVIDIA's", DEVICE_AMD, SHARING_UNKNOWN, MPS_UP, SHARING_UNKNOWN },
 };
 
