@@ -314,15 +314,15 @@ static void tell_network(struct beliefs *b, const struct bends *bends)
     if (!b->network)
         return;
     arena_init(&a);
-    int n = read_all(b, bends, LEARN_SPEEDS, &a, &list), n_beside = 0;
+    int n = read_all(b, bends, LEARN_SPEEDS, &a, &list);
+    b->n_beside = 0;
     for (int i = 0; i < n; i++) {
         read_slowdown(b, &list[i]);
-        n_beside += list[i].of != READ_ALONE;
+        b->n_beside += list[i].of != READ_ALONE;
     }
-    b->share = b->kind == ESTIMATOR_NETWORK ? 1 : blend_share(n_beside);
     if (!b->reader)
         b->reader = network_site_create(b->network, &b->site);
-    if (b->share > 0)
+    if (b->kind == ESTIMATOR_NETWORK || blend_share(b->n_beside, SHARING_UNKNOWN) > 0)
         network_read(b->reader, -1, list, n);
     arena_release(&a);
 }
@@ -402,11 +402,12 @@ static struct cell_belief ask_both(struct beliefs *b, int type, int workload, in
     struct posterior *p = b->posterior[LEARN_SPEEDS];
     struct cell_belief packed = posterior_ask(p, READ_PACKED, type, workload, neighbour);
 
-    if (!b->network || b->share == 0 || posterior_find(p, type, workload, neighbour) >= 0)
+    double share = b->network ? blend_share(b->n_beside, b->site.sharing[type]) : 0;
+    if (share == 0 || posterior_find(p, type, workload, neighbour) >= 0)
         return packed;
     struct cell_belief model = posterior_ask(p, READ_SLOWDOWN, type, workload, neighbour);
     struct cell_belief network = ask_network(b, READ_SLOWDOWN, type, workload, neighbour);
-    return blend_packed(packed, model, blend_slowdown(model, network, b->share));
+    return blend_packed(packed, model, blend_slowdown(model, network, share));
 }
 
 static struct cell_belief ask_learned(struct beliefs *b, int type, int workload, int neighbour)

@@ -11,9 +11,17 @@
 #define ALIKE 40.0
 #define SHARE_LEAST 0.1
 
-double blend_share(int n_beside)
+/* Where there is a law instead of what campaigns taught: of turns, which the network has met among
+ * others, both count alike at first; of slices, which it has not, only the law.
+ */
+static double share_of_law(enum beside_law law)
 {
-    double share = ALIKE / (ALIKE + n_beside);
+    return law == LAW_SLICES ? 0 : law == LAW_TURNS ? 0.5 : 1;
+}
+
+double blend_share(int n_beside, enum sharing how)
+{
+    double share = share_of_law(effects_law(how)) * ALIKE / (ALIKE + n_beside);
 
     return share >= SHARE_LEAST ? share : 0;
 }

@@ -8,10 +8,13 @@
 #ifndef ESTIMATE_BLEND_H
 #define ESTIMATE_BLEND_H
 
+#include "catalog/sharing.h"
 #include "estimate/hierarchical/posterior.h"
 
-/* The network's share, 0 to 1, where so many readings beside a neighbour are known. */
-double blend_share(int n_beside);
+/* The network's share, 0 to 1, where so many readings beside a neighbour are known, of a type that
+ * is shared so: the network does not know how.
+ */
+double blend_share(int n_beside, enum sharing how);
 
 /* Of a slowdown: that of a mixture of both. */
 struct cell_belief blend_slowdown(struct cell_belief model, struct cell_belief network,

@@ -113,9 +113,10 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_bench = {
     .name = "bench",
-    .synopsis = "bench [import|open|events|simulate|sharing|estimate|study ...] [--runs N] "
-                "[--json] | bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
-                "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
+    .synopsis =
+        "bench [import|open|events|simulate|sharing|estimate|study ...] [--runs N] "
+        "[--json] | bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
+        "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
     .summary = "measure this build on this machine",
     .help = help,
     CMD_OPTIONS(options),

@@ -620,7 +620,8 @@ struct models {
 static json_t *network_json(const struct models *r)
 {
     return r->network ? json_pack("{s:s, s:i, s:f}", "about", network_about(r->network), "weights",
-                                  network_n_weights(r->network), "share", blend_share(r->n_beside))
+                                  network_n_weights(r->network), "share",
+                                  blend_share(r->n_beside, SHARING_MPS))
                       : json_null();
 }
 
@@ -658,10 +659,11 @@ static void print_models(struct arena *a, const struct models *r)
     else
         printf("no model: estimates start from what was measured here alone\n");
     if (r->network)
-        printf("network: %s; %d weights; its share of what is believed of slowdowns is %.2f with "
-               "%d cells beside a neighbour measured here\n",
-               network_about(r->network), network_n_weights(r->network), blend_share(r->n_beside),
-               r->n_beside);
+        printf(
+            "network: %s; %d weights; its share of what is believed of slowdowns under MPS is %.2f with "
+            "%d cells beside a neighbour measured here\n",
+            network_about(r->network), network_n_weights(r->network),
+            blend_share(r->n_beside, SHARING_MPS), r->n_beside);
 }
 
 /* Damaged, or of another version. */

@@ -255,9 +255,9 @@ static void extend_joint(struct posterior *p, enum beside_law law)
         struct column *c = &joint[l];
         c->law = law;
         for (int i = c->n; i < p->n; i++)
-            k[i] = p->at[i].law == law ? effects_law_sd[law] * p->v.at[BESIDE_SLOPES + at] *
-                                             p->at[i].beside[at]
-                                       : 0;
+            k[i] = p->at[i].law == law
+                       ? effects_law_sd[law] * p->v.at[BESIDE_SLOPES + at] * p->at[i].beside[at]
+                       : 0;
         columns_extend(p, &c, 1, k);
     }
     for (int l = 0; l < JOINTS; l++)

@@ -90,11 +90,10 @@ void known_fit_rivals(struct known *k, struct arena *a)
 void known_read(struct known *k)
 {
     const struct known_readings *of = &k->of[LEARN_SPEEDS];
-    int n_beside = 0;
 
+    k->n_beside = 0;
     for (int i = 0; i < of->n; i++)
-        n_beside += of->list[i].of != READ_ALONE;
-    k->share = blend_share(n_beside);
+        k->n_beside += of->list[i].of != READ_ALONE;
     network_read(k->network, -1, of->list, of->n);
 }
 
@@ -182,11 +181,12 @@ static struct cell_belief ask_model(const struct known *k, int what, enum readin
 
 static struct cell_belief ask_both(const struct known *k, const struct reading *cell)
 {
+    double share = blend_share(k->n_beside, k->site->sharing[cell->type]);
     struct reading slowdown = *cell;
 
     slowdown.of = READ_SLOWDOWN;
     struct cell_belief model = ask_model(k, LEARN_SPEEDS, READ_SLOWDOWN, cell);
-    struct cell_belief both = blend_slowdown(model, ask_network(k, &slowdown), k->share);
+    struct cell_belief both = blend_slowdown(model, ask_network(k, &slowdown), share);
     return cell->of == READ_SLOWDOWN
                ? both
                : blend_packed(ask_model(k, LEARN_SPEEDS, READ_PACKED, cell), model, both);
@@ -197,7 +197,7 @@ struct cell_belief known_ask(const struct known *k, enum eval_method m, int what
 {
     switch (m) {
     case EVAL_GOGH:
-        if (cell->of != READ_ALONE && k->share > 0)
+        if (cell->of != READ_ALONE)
             return ask_both(k, cell);
         // fall through
     case EVAL_HIERARCHICAL:

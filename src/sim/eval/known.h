@@ -30,7 +30,7 @@ struct known_readings {
 struct known {
     const struct site *site;
     struct network_site *network;    // NULL: nobody asks it
-    double share;                    // the network's, see blend.h
+    int n_beside;                    // readings beside a neighbour that it has
     struct known_readings of[LEARNED];
 };
 

@@ -10,19 +10,22 @@
 static const struct {
     const char *name;
     int n_beside;
+    enum sharing how;
     double share;
 } shares[] = {
-    { "where nothing was shown the network speaks", 0, 1 },
-    { "with 40 readings both count alike", 40, 0.5 },
-    { "a tenth is the least", 360, 0.1 },
-    { "then the model alone", 361, 0 },
-    { "and so it stays", 1000000, 0 },
+    { "where nothing was shown the network speaks", 0, SHARING_UNKNOWN, 1 },
+    { "with 40 readings both count alike", 40, SHARING_MPS, 0.5 },
+    { "a tenth is the least", 360, SHARING_MPS, 0.1 },
+    { "then the model alone", 361, SHARING_MPS, 0 },
+    { "and so it stays", 1000000, SHARING_UNKNOWN, 0 },
+    { "of turns there is a law, and both count", 0, SHARING_TIMESLICE, 0.5 },
+    { "of slices the network has never heard", 0, SHARING_MIG, 0 },
 };
 
 EACH(the_network_counts_less_the_more_a_site_has_shown, shares)
 {
-    ck_assert_msg(fabs(blend_share(shares[_i].n_beside) - shares[_i].share) < 1e-12, "%s",
-                  shares[_i].name);
+    ck_assert_msg(fabs(blend_share(shares[_i].n_beside, shares[_i].how) - shares[_i].share) < 1e-12,
+                  "%s", shares[_i].name);
 }
 
 /* By drawing from either of two Gaussians: mean and variance of what was drawn. */

@@ -56,8 +56,8 @@ EACH(who_is_told_how_a_site_shares_foresees_better, wanted)
     enum sharing mode = wanted[_i].mode;
     struct modes_result r = eval(mode, mode, wanted[_i].n_known, suite_size(150, 600));
 
-    ck_assert_msg(r.told.error <= wanted[_i].worse_most * r.untold.error,
-                  "%s: %.3f, not told %.3f", wanted[_i].name, r.told.error, r.untold.error);
+    ck_assert_msg(r.told.error <= wanted[_i].worse_most * r.untold.error, "%s: %.3f, not told %.3f",
+                  wanted[_i].name, r.told.error, r.untold.error);
     ck_assert_msg(r.told.coverage >= wanted[_i].coverage_least, "%s: covers %.3f", wanted[_i].name,
                   r.told.coverage);
 }
