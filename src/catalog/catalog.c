@@ -691,6 +691,7 @@ int catalog_add_measurement(struct catalog *c, const struct measurement *m, stru
     }
     c->type_drift[m->key.gpu_type].n_seen++;
     c->workload_drift[m->key.workload].n_seen++;
+    c->n_refits += cell->n_unfit > 0 && cell->n_speed == 0 && !isnan(m->throughput);
     if (cell_add(cell, m))
         note_drift(c, cell, m->time_s);
     return 0;

@@ -150,6 +150,7 @@ struct catalog {
     struct profile_watch *profile;         // (n_workloads)
     uint32_t n_drifts;                     // changes when cells fall behind, see n_behind
     uint32_t descriptions;    // changes when a feature or figure is filled in or replaced
+    uint32_t n_refits;        // times that something ran which was only known not to fit
     int64_t n_measurements;
 
     struct store *store;                 // NULL: nothing is kept; borrowed

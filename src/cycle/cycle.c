@@ -157,14 +157,14 @@ static bool is_hopeless(enum wait_reason why)
 }
 
 /* Jobs that cannot run here step aside, so that those behind them are looked at; they get another
- * chance when nodes come or go, or have more left for them, when a description is filled in, and
- * now and then, since estimates of what fits may have changed.
+ * chance when nodes come or go, or have more left for them, when a description is filled in or
+ * something fits after all, and now and then, since estimates of what fits may have changed.
  */
 #define PARKED_SWEEPS 256
 
 static void unpark(struct cycle *c)
 {
-    uint64_t now = c->ledger->state.node_version + c->catalog->descriptions +
+    uint64_t now = c->ledger->state.node_version + c->catalog->descriptions + c->catalog->n_refits +
                    c->n_sweeps / PARKED_SWEEPS + c->budgets;
 
     if (c->wants_more)    // in the middle of a sweep, which must come to its end
