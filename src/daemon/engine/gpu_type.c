@@ -36,8 +36,8 @@ const struct gpu_type *engine_gpu_type(const struct cluster *declared, const cha
     return NULL;
 }
 
-/* MPS before the compute mode: its clients are one process to a device that takes only one. A GPU in
- * slices is nobody's to share: jobs are given GPUs, and two would find themselves in one slice.
+/* MPS before the compute mode: its clients are one process to a device that takes only one. A GPU
+ * in slices is nobody's to share: jobs are given GPUs, and two would find themselves in one slice.
  */
 enum sharing engine_sharing(const struct device *d, enum mps_state mps)
 {

@@ -292,6 +292,7 @@ static struct cell_belief slowdown(void)
 TEST(slowdowns_are_believed_as_types_are_shared)
 {
     begin(5, 2, 3);
+    beliefs_use(&beliefs, NULL, ESTIMATOR_HIERARCHICAL);
     for (int w = 0; w < 2; w++) {
         struct workload more = c.workloads[w];
         int index;

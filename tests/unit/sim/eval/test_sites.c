@@ -145,7 +145,7 @@ TEST(constants_of_sites_and_families_are_learned)
     evaluate(none, &o, &r);
     ck_assert_int_eq(r.n_folds, N_FAMILIES);
     ck_assert_int_eq(r.n_workloads, N_WORKLOADS);
-    ck_assert_int_eq(r.n_rows, 2 * 2 * 8);
+    ck_assert_int_eq(r.n_rows, 2 * 2 * 7);
     for (int i = 0; i < r.n_rows; i++)
         ck_assert_int_eq(r.rows[i].campaign, SOUTH);
     const double *at_first = figures(&r, SOUTH, 0, 0, "hierarchical");
@@ -176,7 +176,7 @@ TEST(each_campaign_has_rows_and_all_have_a_mean)
     struct eval_result r;
 
     evaluate(none, &o, &r);
-    ck_assert_int_eq(r.n_rows, 4 * 2 * 8);    // the site's own has no cells
+    ck_assert_int_eq(r.n_rows, 4 * 2 * 7);    // the site's own has no cells
     for (int f = 0; f < 2; f++) {
         int figure = f ? EVAL_SLOWDOWN_MAE : EVAL_ISOLATED_MAPE;
         double sum = 0;
