@@ -41,7 +41,8 @@ test-all:
 lint: build/build.ninja
 	@tools/lint
 
-# The unit tests with a tenth of their seeds, but for those that tests/meson.build leaves out.
+# The unit tests as they ship, optimised, with a tenth of their seeds, but for those that
+# tests/meson.build leaves out.
 memcheck: build-memcheck/build.ninja
 	@$(MESON_TEST) -C build-memcheck --setup few --suite memcheck --wrapper '$(VALGRIND)'
 
@@ -83,7 +84,7 @@ build/build.ninja:
 build-test/build.ninja:
 	@meson setup build-test $(SANITIZED)=address,undefined
 build-memcheck/build.ninja:
-	@meson setup build-memcheck -Dbuildtype=debugoptimized
+	@meson setup build-memcheck -Ddebug=true
 build-tsan/build.ninja:
 	@meson setup build-tsan $(SANITIZED)=thread
 build-fuzz/build.ninja:

@@ -146,18 +146,16 @@ static void read_also(struct reading_group *g, int type, int job, int neighbour)
     r->of = neighbour < 0 ? READ_ALONE : READ_PACKED;
 }
 
-static struct reading_group group_of(const struct commission_pick *pick)
+static void fill_group(const struct commission_pick *pick, struct reading_group *g)
 {
-    struct reading_group g = { .n = 0 };
-
-    read_also(&g, pick->type, pick->a, -1);
+    g->n = 0;
+    read_also(g, pick->type, pick->a, -1);
     if (pick->b >= 0 && pick->b != pick->a)
-        read_also(&g, pick->type, pick->b, -1);
+        read_also(g, pick->type, pick->b, -1);
     if (pick->b >= 0)
-        read_also(&g, pick->type, pick->a, pick->b);
+        read_also(g, pick->type, pick->a, pick->b);
     if (pick->b >= 0 && pick->b != pick->a)
-        read_also(&g, pick->type, pick->b, pick->a);
-    return g;
+        read_also(g, pick->type, pick->b, pick->a);
 }
 
 /* What could be measured with the i-th program on a type: pairs with those from it on; alone where
@@ -232,6 +230,18 @@ static void take(const struct estimator *e, const struct reading_group *g,
     pick->after = commission_doubt(e, with->targets, with->n_targets, pick->type);
 }
 
+static double surer(double before, double after)
+{
+    return before > 0 ? 100 * (1 - after / before) : 0;
+}
+
+/* Is it one per cent, as it is told, at least? */
+static bool is_worth_it(const struct commission_pick *pick)
+{
+    return surer(pick->before.alone, pick->after.alone) >= 0.5 ||
+           surer(pick->before.beside, pick->after.beside) >= 0.5;
+}
+
 int commission_choose(struct arena *a, const struct estimator *e,
                       const struct commission_means *with, int n_most, struct commission_pick *out)
 {
@@ -244,7 +254,7 @@ int commission_choose(struct arena *a, const struct estimator *e,
     n_most = n_most < COMMISSION_MOST ? n_most : COMMISSION_MOST;
     struct reading_group *groups = ARENA_ARRAY(a, struct reading_group, (size_t)n_left);
     for (int i = 0; i < n_left; i++)
-        groups[i] = group_of(&left[i]);
+        fill_group(&left[i], &groups[i]);
     while (n < n_most) {
         double gain;
         int best = posterior_choose_group(p, groups, n_left, with->targets, with->n_targets, &gain);
@@ -255,18 +265,16 @@ int commission_choose(struct arena *a, const struct estimator *e,
         out[n].gain = gain;
         for (int i = 0; i < n; i++)
             out[n].n_earlier += out[i].type == out[n].type;
-        take(e, &groups[best], with, &out[n++]);
+        take(e, &groups[best], with, &out[n]);
+        if (!is_worth_it(&out[n]))
+            break;
+        n++;
     }
     posterior_truncate(p, n_known);
     return n;
 }
 
 /* ---- why ---- */
-
-static double surer(double before, double after)
-{
-    return before > 0 ? 100 * (1 - after / before) : 0;
-}
 
 const char *commission_why(struct arena *a, const struct estimator *e,
                            const struct commission_pick *pick)
