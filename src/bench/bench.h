@@ -50,7 +50,8 @@ int bench_import_gavel(struct arena *a, const char *db, struct store **s, struct
 bench_f bench_sim_events, bench_sim_greedy, bench_study_large, bench_study_alibaba;
 
 /* Estimating, refining and learning: estimate.c. */
-bench_f bench_estimate_cells, bench_estimate_update, bench_estimate_train;
+bench_f bench_estimate_cells, bench_estimate_young, bench_estimate_update,
+    bench_estimate_young_update, bench_estimate_train;
 
 /* A synthetic site of 200 workloads on 8 types, and 'n' readings of it, every other one alone: in
  * network.c.

@@ -63,13 +63,20 @@ void beliefs_release(struct beliefs *b)
     free(b->own);
 }
 
-/* Only what a type has in common is believed: everything else is noise. */
+/* Only what a type has in common is believed: everything else is each cell's own. */
 static void keep_means(struct hyper *h)
 {
-    for (int i = 0; i < VARIANCES; i++)
-        if (i != ALONE_SITE && i != ALONE_TYPE && i != BESIDE_SITE && i != BESIDE_TYPE &&
-            i != ALONE_CELL && i != BESIDE_CELL && i != ALONE_SCALE && i != BESIDE_SCALE)
-            h->at[i] = -20;
+    double own[2] = { exp(h->at[ALONE_CELL]), exp(h->at[BESIDE_CELL]) };
+
+    for (int i = 0; i < VARIANCES; i++) {
+        if (i == ALONE_SITE || i == ALONE_TYPE || i == BESIDE_SITE || i == BESIDE_TYPE ||
+            i == ALONE_CELL || i == BESIDE_CELL || i == ALONE_SCALE || i == BESIDE_SCALE)
+            continue;
+        own[i >= BESIDE_SITE] += i == ALONE_BATCH_SCALE ? 0 : exp(h->at[i]);
+        h->at[i] = -20;
+    }
+    h->at[ALONE_CELL] = log(own[0]);
+    h->at[BESIDE_CELL] = log(own[1]);
     for (int i = 1; i <= ALONE_X; i++)
         h->at[ALONE_MEAN + i] = 0;
     for (int i = 1; i <= BESIDE_X; i++)
@@ -306,15 +313,24 @@ static void read_slowdown(const struct beliefs *b, struct reading *r)
     r->noise = hypotf(r->noise, (float)alone->noise[LEARN_SPEEDS]);
 }
 
-static void tell_network(struct beliefs *b, const struct bends *bends)
+/* All that it knows of a site passes through the network when that is told more, and all workloads
+ * are asked about anew: so it is told when there is this part more, and what lies between reaches
+ * its cells by the model.
+ */
+#define NEWS 8
+
+static void tell_network(struct beliefs *b, const struct bends *bends, bool is_old)
 {
     struct reading *list;
     struct arena a;
+    bool is_news = is_old || b->kind == ESTIMATOR_NETWORK ||
+                   posterior_n(b->posterior[LEARN_SPEEDS]) > b->n_read + b->n_read / NEWS;
 
-    if (!b->network)
+    if (!b->network || !is_news)
         return;
     arena_init(&a);
     int n = read_all(b, bends, LEARN_SPEEDS, &a, &list);
+    b->n_read = posterior_n(b->posterior[LEARN_SPEEDS]);
     b->n_beside = 0;
     for (int i = 0; i < n; i++) {
         read_slowdown(b, &list[i]);
@@ -327,6 +343,26 @@ static void tell_network(struct beliefs *b, const struct bends *bends)
     arena_release(&a);
 }
 
+/* Is what the posterior has of a speed alone vaguer than what was measured of it? It had no room, or
+ * the reading was too far from what can be (site.h).
+ */
+static bool is_vague(const struct beliefs *b, const struct own_reading *own, int type, int workload)
+{
+    int at = posterior_find(b->posterior[LEARN_SPEEDS], type, workload, -1);
+
+    return at < 0 || (double)b->noise[LEARN_SPEEDS][at] > 1.5 * own->noise[LEARN_SPEEDS];
+}
+
+static void count_vague(struct beliefs *b)
+{
+    b->n_vague = 0;
+    for (int i = 0; i < b->n_cells; i++) {
+        const struct cell_key *k = &b->catalog->cells[i].key;
+        b->n_vague += b->own[i].noise[LEARN_SPEEDS] > 0 && k->neighbour < 0 &&
+                      is_vague(b, &b->own[i], k->gpu_type, k->workload);
+    }
+}
+
 bool beliefs_meet(struct beliefs *b, const struct bends *bends)
 {
     meet(b);
@@ -335,7 +371,8 @@ bool beliefs_meet(struct beliefs *b, const struct bends *bends)
     look_at_cells(b, bends);
     for (enum learned what = 0; what < LEARNED; what++)
         make_anew(b, bends, what);
-    tell_network(b, bends);
+    count_vague(b);
+    tell_network(b, bends, true);
     b->is_passing = true;
     return true;
 }
@@ -355,7 +392,8 @@ bool beliefs_refresh(struct beliefs *b, const struct bends *bends)
     for (enum learned what = 0; what < LEARNED; what++)
         if (is_old || take_in(b, bends, what))
             make_anew(b, bends, what);
-    tell_network(b, bends);
+    count_vague(b);
+    tell_network(b, bends, is_old);
     return true;
 }
 
@@ -400,12 +438,12 @@ static struct cell_belief ask_network(struct beliefs *b, enum reading_of of, int
 static struct cell_belief ask_both(struct beliefs *b, int type, int workload, int neighbour)
 {
     struct posterior *p = b->posterior[LEARN_SPEEDS];
-    struct cell_belief packed = posterior_ask(p, READ_PACKED, type, workload, neighbour);
-
     double share = b->network ? blend_share(b->n_beside, b->site.sharing[type]) : 0;
+    struct cell_belief packed, model;
+
     if (share == 0 || posterior_find(p, type, workload, neighbour) >= 0)
-        return packed;
-    struct cell_belief model = posterior_ask(p, READ_SLOWDOWN, type, workload, neighbour);
+        return posterior_ask(p, READ_PACKED, type, workload, neighbour);
+    posterior_ask_pair(p, type, workload, neighbour, &packed, &model);
     struct cell_belief network = ask_network(b, READ_SLOWDOWN, type, workload, neighbour);
     return blend_packed(packed, model, blend_slowdown(model, network, share));
 }
@@ -437,10 +475,27 @@ static struct cell_belief ask_speed(struct beliefs *b, int type, int workload, i
     return (struct cell_belief){ prior.ln_speed, prior.sd };
 }
 
+/* By how much what was measured of the workload alone moves what is believed of that, where the
+ * posterior does not know: beside others it is as much faster, or slower.
+ */
+static double shift_of(struct beliefs *b, int type, int workload)
+{
+    const struct own_reading *own =
+        b->n_vague > 0 ? own_of(b, LEARN_SPEEDS, type, workload, -1) : NULL;
+
+    if (!own || !is_vague(b, own, type, workload))
+        return 0;
+    struct cell_belief is = ask_speed(b, type, workload, -1);
+    return with_own(b, LEARN_SPEEDS, type, workload, -1, is).mean - is.mean;
+}
+
 struct cell_belief beliefs_speed(struct beliefs *b, int type, int workload, int neighbour)
 {
-    return with_own(b, LEARN_SPEEDS, type, workload, neighbour,
-                    ask_speed(b, type, workload, neighbour));
+    struct cell_belief is = ask_speed(b, type, workload, neighbour);
+
+    if (neighbour >= 0)
+        is.mean += shift_of(b, type, workload);
+    return with_own(b, LEARN_SPEEDS, type, workload, neighbour, is);
 }
 
 struct cell_belief beliefs_watts(struct beliefs *b, int type, int workload)

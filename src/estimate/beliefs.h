@@ -49,7 +49,8 @@ struct beliefs {
     struct posterior *posterior[LEARNED];    // NULL: to be made anew
     struct network *network;                 // NULL: nobody asks it
     struct network_site *reader;             // and at this site; NULL as the posteriors
-    int n_beside;                            // readings beside a neighbour that it has
+    int n_read, n_beside;                    // readings that it was told, beside a neighbour
+    int n_vague;                             // speeds alone that a posterior is less sure of
     bool is_passing;                         // they are to be made anew all the same, see meet
     float *noise[LEARNED];                   // (POSTERIOR_MOST) of its readings, as they were taken
     unsigned char *is_taken;                 // (cap_cells) by cell: a bit for each posterior that

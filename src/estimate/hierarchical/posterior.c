@@ -244,11 +244,11 @@ static void sum_add(struct cell_sum *q, const struct column *of, double weight)
     q->weight[q->n++] = weight;
 }
 
-/* s'v and v'v. */
-static void sum_up(const struct posterior *p, const struct cell_sum *q, double *s, double *self)
+/* s'v and v'v; 'v' (POSTERIOR_MOST) is left without the joint features' columns. */
+static void sum_up(const struct posterior *p, const struct cell_sum *q, float *v, double *s,
+                   double *self)
 {
     const double *x = q->joint;
-    float v[POSTERIOR_MOST];
 
     *s = *self = 0;
     memset(v, 0, (size_t)p->n * sizeof *v);
@@ -321,10 +321,17 @@ static double scale_of(const struct posterior *p, enum reading_of of, int job)
     }
 }
 
+static struct cell_belief belief_of(const struct posterior *p, enum reading_of of, int job,
+                                    double mean, double variance)
+{
+    return (struct cell_belief){ mean, scale_of(p, of, job) * sqrt(fmax(variance, 1e-6)) };
+}
+
 struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int type, int job,
                                  int neighbour)
 {
     struct cell_sum q = { .n = 0 };
+    float v[POSTERIOR_MOST];
     double s, self;
 
     columns_make_room(p);
@@ -343,8 +350,33 @@ struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int ty
         struct effects whole = effects_of(p->site, &r);
         ask_whole(p, &whole, &s, &self);
     } else {
-        sum_up(p, &q, &s, &self);
+        sum_up(p, &q, v, &s, &self);
     }
-    return (struct cell_belief){ q.mean + s,
-                                 scale_of(p, of, job) * sqrt(fmax(q.prior - self, 1e-6)) };
+    return belief_of(p, of, job, q.mean + s, q.prior - self);
+}
+
+void posterior_ask_pair(struct posterior *p, int type, int job, int neighbour,
+                        struct cell_belief *packed, struct cell_belief *slowdown)
+{
+    struct cell_sum q = { .n = 0 };
+    float v[POSTERIOR_MOST];
+    double s, self;
+
+    if (posterior_find(p, type, job, neighbour) >= 0) {
+        *packed = posterior_ask(p, READ_PACKED, type, job, neighbour);
+        *slowdown = posterior_ask(p, READ_SLOWDOWN, type, job, neighbour);
+        return;
+    }
+    columns_make_room(p);
+    if (p->is_stale)
+        renew(p);
+    const struct column *alone = column_of(p, PART_ALONE, type, job);
+    add_pair(p, type, job, neighbour, &q);
+    sum_up(p, &q, v, &s, &self);
+    double both = (double)cblas_sdot(p->n, alone->v, 1, v, 1);
+    for (int l = 0; l < JOINTS; l++)
+        both += q.joint[l] * alone->joint[l];
+    *slowdown = belief_of(p, READ_SLOWDOWN, job, q.mean + s, q.prior - self);
+    *packed = belief_of(p, READ_PACKED, job, q.mean + s + alone->mean + alone->s,
+                        q.prior - self + alone->prior - alone->self - 2 * both);
 }

@@ -53,4 +53,10 @@ void posterior_warm(struct posterior *p);
 struct cell_belief posterior_ask(struct posterior *p, enum reading_of of, int type, int job,
                                  int neighbour);
 
+/* Of a pair at once: the speed of a packed job, and its slowdown; as asked one by one, but for
+ * rounding.
+ */
+void posterior_ask_pair(struct posterior *p, int type, int job, int neighbour,
+                        struct cell_belief *packed, struct cell_belief *slowdown);
+
 #endif

@@ -197,7 +197,7 @@ struct cell_belief known_ask(const struct known *k, enum eval_method m, int what
 {
     switch (m) {
     case EVAL_GOGH:
-        if (cell->of != READ_ALONE)
+        if (cell->of != READ_ALONE && what == LEARN_SPEEDS)
             return ask_both(k, cell);
         // fall through
     case EVAL_HIERARCHICAL:

@@ -131,6 +131,15 @@ static void check_all(int n)
     ask_all(posterior, got);
     brute_all(n);
     agree(1e-5);
+    for (int i = 0; i < n_cells; i++) {
+        struct cell_belief packed, slowdown;
+        if (cells[i].of == READ_ALONE)
+            continue;
+        posterior_ask_pair(posterior, cells[i].type, cells[i].job, cells[i].neighbour, &packed,
+                           &slowdown);
+        got[i] = cells[i].of == READ_PACKED ? packed : slowdown;
+    }
+    agree(1e-5);
 }
 
 static const int sizes[] = { 0, 1, 2, 7, N, N, N, N, 150 };
