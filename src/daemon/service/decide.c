@@ -444,6 +444,20 @@ static int launch(struct decision_child *c, struct err *e)
     return rc;
 }
 
+/* What questions have in common is worked out once, here, and not by each child; but the loop does
+ * not wait for long, and whoever is not reached costs the child.
+ */
+#define WARM_MOST_S 0.02
+
+static void warm(const struct estimator *e, const struct snapshot *s)
+{
+    double began_s = clock_stopwatch_s();
+
+    estimate_warm_pairs(e);
+    for (int i = 0; i < s->n_jobs && clock_stopwatch_s() - began_s < WARM_MOST_S; i++)
+        estimate_warm(e, s->jobs[i].workload);
+}
+
 int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, decide_done_f *done,
                 void *self, struct err *e)
 {
@@ -467,9 +481,7 @@ int decider_ask(struct decider *d, const char *policy, decide_tell_f *tell, deci
         return rc;
     }
     record_look(s->record, &c->solver, &c->decision.snapshot);
-    estimate_warm_pairs(&s->cycle.estimator);
-    for (int i = 0; i < c->decision.snapshot.n_jobs; i++)
-        estimate_warm(&s->cycle.estimator, c->decision.snapshot.jobs[i].workload);
+    warm(&s->cycle.estimator, &c->decision.snapshot);
     return launch(c, e);
 }
 
