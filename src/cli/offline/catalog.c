@@ -645,7 +645,7 @@ static void print_champion(struct arena *a, const struct models *r)
         printf("in use: this site's own, of %s\n", show_date(a, r->champion_s));
     else
         printf("in use: the pretrained one\n");
-    learned_print(r->champion);
+    learned_print(r->champion, true);
     if (r->is_of_site)
         show_challenge(a, "champion", r->champion, r->champion_s);
     if (r->challenger)

@@ -11,6 +11,7 @@
 
 #include "base/text/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/text/text.h"
 #include "catalog/catalog.h"
@@ -71,12 +72,7 @@ static struct options {
     bool is_json;
     int k[LIST_MAX], n[LIST_MAX];
     struct eval_options eval;
-} given = { .split = "job",
-            .site_cells = "0,5,10,40",
-            .measurements = "0,1,3,5",
-            .choose = "random",
-            .seeds = 8,
-            .seed = 1 };
+} given = { .split = "job", .measurements = "0,1,3,5", .choose = "random", .seeds = 8, .seed = 1 };
 
 static const struct cmd_option options[] = {
     CMD_TEXT("db", given.db),
@@ -166,8 +162,11 @@ static int check(const struct cmd_call *call)
     if (choice < 0)
         return cmd_misuse(call->cmd, "--choose wants random or active, not '%s'", o->choose);
     int rc = check_list(call, "--measurements", o->measurements, EVAL_K_MAX, o->k, &eval->n_k);
+    if (o->site_cells && split < EVAL_PARTS)
+        log_warn("--site-cells is for --split campaign and site: all else of the site is known");
     if (rc == 0)
-        rc = check_list(call, "--site-cells", o->site_cells, EVAL_N_MAX, o->n, &eval->n_n);
+        rc = check_list(call, "--site-cells", o->site_cells ? o->site_cells : "0,5,10,40",
+                        EVAL_N_MAX, o->n, &eval->n_n);
     if (rc == 0)
         rc = check_estimator(call, o->estimator, &eval->methods);
     if (rc == 0 && split == EVAL_CAMPAIGN && o->model && strcmp(o->model, "others") != 0)

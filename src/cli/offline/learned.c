@@ -95,17 +95,19 @@ static json_t *contests_json(const struct model *m)
     return list;
 }
 
-void learned_print(const struct model *m)
+void learned_print(const struct model *m, bool with_contests)
 {
     printf("%s (arithmetic of %s)\n", m->about, m->blas);
     printf("learned from %d cells alone, %d beside a neighbour, %d with watts: %d workloads of %d "
-           "families in %d campaigns\n",
-           m->n_alone, m->n_pairs, m->n_watts, m->n_workloads, m->n_families, m->n_campaigns);
+           "families in %d campaign%s\n",
+           m->n_alone, m->n_pairs, m->n_watts, m->n_workloads, m->n_families, m->n_campaigns,
+           m->n_campaigns == 1 ? "" : "s");
     printf("how much speeds and watts differ for each, sd of the logarithm:\n");
     print_effects(m, LEARN_SPEEDS, "  alone", alone, N_ALONE);
     print_effects(m, LEARN_SPEEDS, "  slowdown", beside, N_BESIDE);
     print_effects(m, LEARN_WATTS, "  watts", alone, N_ALONE);
-    print_contests(m);
+    if (with_contests)
+        print_contests(m);
     if (isnan(model_error(m)))
         return;
     printf("families never seen here: wrong by %.3f of ln speed; intervals are widened %.2f times "

@@ -74,14 +74,19 @@ static int find_workload(struct catalog *c, const char *name, double batch, stru
 {
     struct workload w;
     double in_name;
-    int index = isnan(batch) ? catalog_find_workload_alike(c, name) : -1;
 
-    if (index >= 0)
-        return index;
     workload_name_split(name, &in_name);
     if (!isnan(in_name) && !isnan(batch))
         return err_set(e, EINVAL, "'%s' has its batch in the name: leave --batch out", name);
+    int index =
+        catalog_find_workload_alike(c, isnan(batch) ? name : workload_name(&c->arena, name, batch));
+    if (index >= 0)
+        return index;
     int rc = workload_builtin(&c->arena, name, batch, &w, e);
+    if (rc == 0)    // perhaps the store spells it otherwise
+        index = catalog_find_workload_alike(c, w.name);
+    if (index >= 0)
+        return index;
     if (rc == -ENOENT)
         return err_set(
             e, ENOENT, "no workload '%s'%s; 'gogh catalog models' lists the built-in ones", name,

@@ -27,7 +27,7 @@ static const char help[] =
     "Learn from everything that a store has measured: how much speeds and watts differ by site,\n"
     "GPU type, family and workload, over its campaigns where it has three or more, and then on\n"
     "the site's own. The store keeps the model and uses it from then on, if it foresees families\n"
-    "of this site better than the one in use; 'gogh catalog model' shows it.\n"
+    "of this site no worse than the one in use; 'gogh catalog model' shows it.\n"
     "\n"
     "  --db DB      the store\n"
     "  --out FILE   write the weights there (docs/formats/weights.md); the store stays as it is\n"
@@ -52,6 +52,7 @@ static struct options {
     const char *db, *out, *about, *from;
     long seed;
     bool is_network, is_json;
+    bool has_contests;    // were held in this training
 } given = { .seed = 1 };
 
 static const struct cmd_option options[] = {
@@ -96,11 +97,16 @@ static void tell(const struct options *o, const struct model *m, double seconds)
     const char *where = o->out ? o->out : o->db;
 
     if (!o->is_json) {
-        learned_print(m);
+        learned_print(m, o->has_contests);
         if (!isnan(c->champion) && !isnan(c->challenger))
             printf("it %s: error %.4f against %.4f of the one it was to beat\n",
-                   c->is_won ? "won" : "lost, and is not used", c->challenger, c->champion);
-        printf("trained in %.1f s; %s %s\n", seconds, o->out ? "written to" : "kept in", where);
+                   c->is_won ? "is no worse, and is used" : "lost, and is not used", c->challenger,
+                   c->champion);
+        printf("trained in %.1f s; %s %s\n", seconds,
+               o->out      ? "written to"
+               : c->is_won ? "kept in"
+                           : "kept for comparison in",
+               where);
         return;
     }
     json_t *j = learned_json(m);
@@ -135,7 +141,8 @@ static int train(const struct options *o, struct arena *a, const struct catalog 
         rc = model_train(&x, champion, (uint64_t)o->seed, about, out, e);
     if (rc == 0 && o->out)
         (*out)->n_measurements = 0;    // a file is of no site
-    if (rc == 0 && c->n_campaigns > MODEL_CAMPAIGNS_MIN)
+    given.has_contests = c->n_campaigns > MODEL_CAMPAIGNS_MIN;
+    if (rc == 0 && given.has_contests)
         rc = contest_hold(c, (uint64_t)o->seed, *out, e);
     examples_release(&x);
     model_destroy(champion);
