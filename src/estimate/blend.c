@@ -30,11 +30,12 @@ struct cell_belief blend_slowdown(struct cell_belief model, struct cell_belief n
                                   double share)
 {
     double apart = network.mean - model.mean;
+    double own = model.sd * model.sd, its = network.sd * network.sd;
 
+    share *= fmin(1, 2 * own / (own + its));
     return (struct cell_belief){
         model.mean + share * apart,
-        sqrt((1 - share) * model.sd * model.sd + share * network.sd * network.sd +
-             share * (1 - share) * apart * apart),
+        sqrt((1 - share) * own + share * its + share * (1 - share) * apart * apart),
     };
 }
 

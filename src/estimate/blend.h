@@ -16,7 +16,9 @@
  */
 double blend_share(int n_beside, enum sharing how);
 
-/* Of a slowdown: that of a mixture of both. */
+/* Of a slowdown: that of a mixture of both. Where the model is the surer one the share is less: of
+ * workloads that it has met it knows more than the network makes of them.
+ */
 struct cell_belief blend_slowdown(struct cell_belief model, struct cell_belief network,
                                   double share);
 

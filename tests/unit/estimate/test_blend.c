@@ -38,8 +38,9 @@ TIMES(a_blend_is_what_a_mixture_of_both_is, 20)
     rng_init(&r, (uint64_t)_i, "blend");
     struct cell_belief model = { rng_normal(&r), 0.1 + rng_uniform(&r) };
     struct cell_belief network = { rng_normal(&r), 0.1 + rng_uniform(&r) };
-    double share = rng_uniform(&r);
+    double share = rng_uniform(&r), of_model = model.sd * model.sd;
     struct cell_belief is = blend_slowdown(model, network, share);
+    share *= fmin(1, 2 * of_model / (of_model + network.sd * network.sd));
     for (int i = 0; i < N; i++) {
         const struct cell_belief *from = rng_uniform(&r) < share ? &network : &model;
         double drawn = from->mean + from->sd * rng_normal(&r);
@@ -49,6 +50,15 @@ TIMES(a_blend_is_what_a_mixture_of_both_is, 20)
     double mean = sum / N, sd = sqrt(squares / N - mean * mean);
     ck_assert_double_eq_tol(is.mean, mean, 6 * is.sd / sqrt(N));
     ck_assert_double_eq_tol(is.sd, sd, 0.05 * is.sd);
+}
+
+TEST(who_is_surer_counts_more)
+{
+    const struct cell_belief sure = { -0.5, 0.05 }, unsure = { -1, 0.5 };
+
+    ck_assert_double_gt(blend_slowdown(sure, unsure, 1).mean, -0.52);
+    ck_assert_double_eq_tol(blend_slowdown(unsure, sure, 1).mean, -0.5, 1e-12);
+    ck_assert_double_eq_tol(blend_slowdown(unsure, unsure, 0.5).mean, -1, 1e-12);
 }
 
 TEST(without_a_share_nothing_changes)
