@@ -500,7 +500,7 @@ static const struct schema schema_commission_belief = { "CommissionBelief", FIEL
     FIELD("gpu", FIELD_TEXT, "the GPU type", MUST),
     FIELD("workload", FIELD_TEXT, "of which", MUST),
     FIELD("beside", FIELD_TEXT, "beside whom; null: alone", NONE),
-    FIELD("mean", FIELD_NUMBER, "alone steps/s, beside somebody the slowdown; the median", MUST),
+    FIELD("mean", FIELD_NUMBER, "alone steps/s, beside somebody the slowdown; as estimates", MUST),
     FIELD("sd", FIELD_NUMBER, "of its logarithm", MUST)
 ) };
 
@@ -510,7 +510,8 @@ const struct schema schema_commission = { "Commission", FIELDS(
     FIELD("targets", FIELD_LIST, "what is to be known, as it is believed now", MUST,
           .of = &schema_commission_belief),
     FIELD("programs", FIELD_LIST, "the workloads of the programs, as asked", MUST,
-          .of = &schema_workload)
+          .of = &schema_workload),
+    FIELD("unknown_types", FIELD_TEXTS, "left out: nobody knows their memory", MUST)
 ) };
 
 /* ---- report and shadow ---- */

@@ -248,19 +248,57 @@ static json_t *picks_json(const struct asking *q, const struct commission_pick *
     return list;
 }
 
+/* The number that estimates show of the same cell: steps/s, or the slowdown. */
+static double shown(const struct estimator *e, const struct reading *t)
+{
+    double speed = (double)estimate_cell(e, t->job, t->type, t->neighbour).speed;
+
+    return t->of == READ_ALONE ? speed
+                               : speed / (double)estimate_cell(e, t->job, t->type, -1).speed;
+}
+
 static json_t *targets_json(const struct asking *q)
 {
+    const struct estimator *est = q->site->estimator;
     json_t *list = json_array();
 
     assert(q->targets || q->n_targets == 0);
     for (int i = 0; i < q->n_targets; i++) {
         const struct reading *t = &q->targets[i];
-        struct cell_belief is = commission_belief(q->site->estimator, t);
 
-        json_array_append_new(
-            list, json_pack("{s:s, s:o, s:o, s:f, s:f}", "gpu",
-                            q->site->catalog->types[t->type].name, "workload", name_of(q, t->job),
-                            "beside", name_of(q, t->neighbour), "mean", exp(is.mean), "sd", is.sd));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o, s:o, s:f, s:f}", "gpu",
+                                        q->site->catalog->types[t->type].name, "workload",
+                                        name_of(q, t->job), "beside", name_of(q, t->neighbour),
+                                        "mean", shown(est, t), "sd", commission_belief(est, t).sd));
+    }
+    return list;
+}
+
+static bool has_run_program(const struct asking *q, int type)
+{
+    for (int i = 0; i < q->n_programs; i++) {
+        struct cell_key key = {
+            .workload = q->programs[i], .gpu_type = type, .neighbour = -1, .n_gpus = 1
+        };
+        const struct cell *seen = catalog_cell(q->site->catalog, key);
+
+        if (seen && seen->n_speed)
+            return true;
+    }
+    return false;
+}
+
+/* Types that are left out as nobody knows which program fits there. */
+static json_t *unknown_json(const struct asking *q)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < q->there.n; i++) {
+        const struct gpu_type *t = &q->site->catalog->types[q->there.types[i]];
+
+        if (!(t->mem_bytes > 0) && !has_run_program(q, q->there.types[i]))
+            json_array_append_new(list, json_string(t->name));
     }
     return list;
 }
@@ -289,6 +327,6 @@ json_t *commission_answer(struct arena *a, const struct commission_site *site, j
                               n_most, picks);
     for (int i = 0; i < q.n_programs; i++)
         json_array_append_new(programs, workload_json(site->catalog, q.programs[i]));
-    return json_pack("{s:o, s:o, s:o}", "measurements", picks_json(&q, picks, n), "targets",
-                     targets_json(&q), "programs", programs);
+    return json_pack("{s:o, s:o, s:o, s:o}", "measurements", picks_json(&q, picks, n), "targets",
+                     targets_json(&q), "programs", programs, "unknown_types", unknown_json(&q));
 }
