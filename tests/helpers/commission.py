@@ -8,9 +8,11 @@ import http.client
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
+import urllib.parse
 
 from daemon import Box, ask_by, check, free_port, run, until
 from slurm import Slurm, need_slurm
@@ -92,8 +94,10 @@ def test_run(box):
     check(all(j["exclusive"] and j["priority"] == -1 for j in jobs), jobs)
     check(all(j["gpu_type"] == m["gpu"] or j["types"] == [m["gpu"]]
               for j, m in zip(jobs, told["measurements"])), jobs)
-    for gpu, seconds, reports, *_ in log(box):
+    for gpu, seconds, reports, *_, wait in log(box):
         check(float(seconds) >= 15 and reports == "False", gpu, seconds, reports)
+        check(float(wait) >= max(60, float(seconds)), "gogh-pair waits for", wait)
+    check(err.count("has started") == 4, err)
     for m in told["measurements"]:
         check_taken(box, m)
     types = {t["gpu"].split("-")[0]: t for t in told["changes"]["types"]}
@@ -131,6 +135,48 @@ def believed(box, cells):
     targets = [dict(zip(("gpu", "workload", "beside"), cell)) for cell in cells]
     answer = box.must("POST", "/v1/commission", {"programs": [], "pairs": 0, "targets": targets})
     return [(t["mean"], t["sd"]) for t in answer["targets"]]
+
+
+def estimated(box, cell):
+    """The same number of GET /v1/estimates."""
+    asked = {k: v for k, v in zip(("gpu", "workload", "beside"), cell) if v}
+    one = box.get("/v1/estimates?" + urllib.parse.urlencode(asked))["estimates"][0]
+    return one["slowdown" if cell[2] else "speed"]
+
+
+def test_same_numbers(box):
+    """What is told of a cell is what estimates have, also where little is known of it."""
+    names = [w["name"] for w in box.get("/v1/workloads")["workloads"]]
+    gpus = sorted({m["gpu"] for m in measurements(box)})
+    cells = [(g, w, b) for g in gpus for w in names for b in [None] + names]
+
+    def is_same():
+        told = believed(box, cells)
+        check(max(sd for _, sd in told) > 0.2, "all of it is known", told)
+        return all(abs(mean / estimated(box, cell) - 1) < 0.01
+                   for cell, (mean, _) in zip(cells, told))
+    until("both say the same", is_same)
+
+
+def test_in_file(box):
+    """The table stands before what is told of the jobs, in a file too."""
+    with open(box.path("both"), "w+") as f:
+        subprocess.run([os.environ["GOGH"], "commission", "--pairs", "1", "--run"], cwd=box.dir,
+                       env=dict(os.environ, GOGH_SOCKET=box.socket, GOGH_PAIR=PAIR, GOGH_BURN=PAIR),
+                       stdin=subprocess.DEVNULL, stdout=f, stderr=f, timeout=300, check=True)
+        f.seek(0)
+        text = f.read()
+    at = [text.find(s) for s in ("PROGRAM OF", "has started", "taken", "How sure")]
+    check(-1 not in at and at == sorted(at), text)
+
+
+def test_unknown_type(box):
+    """GPUs that nobody described are named as left out."""
+    write(box, "odd.csv", "workload,gpu,neighbour,throughput\nresnet50,abacus,,3\nlm,v100,,4\n")
+    gogh(box, "import", "csv", box.path("odd.csv"), "--db", box.path("odd.db"))
+    own = write(box, "odd.programs", "workload=vgg16 batch=8 -- run\n")
+    out, _ = gogh(box, "commission", "--db", box.path("odd.db"), "--programs", own, "--pairs", 2)
+    check("Left out" in out and "abacus. Describe" in out, out)
 
 
 def test_restart(box):
@@ -173,6 +219,8 @@ def test_misfits(box):
     check(len(shaky) == 2 and all(m["sd"] > 0.1 for m in shaky), "sure of what is not", shaky)
     n = box.get("/v1/measurements")["total"]
     for word, says in (("fail", "the program died: no such dataset"),
+                       ("blame", "the second program (run) ended with exit status 3: no such "),
+                       ("mute", "must be able to write to --dir"),
                        ("lie", "measure it again"), ("lost", "file system that they share")):
         own = write(box, "bad.programs", "workload=vgg16 batch=8 -- run %s\n" % word)
         out, err = gogh(box, "commission", "--programs", own, "--pairs", 1, "--run", "--dir", word,
@@ -254,8 +302,9 @@ def test_refusals(box):
         write(box, "bad.programs", text)
         _, err = gogh(box, "commission", "--programs", "bad.programs", status=1)
         check(says in err, repr(text), "want", says, "got", err)
-    _, err = gogh(box, "commission", "--run", "--minutes", 1, status=1)
-    check("--minutes 1: one pair takes" in err, err)
+    _, err = gogh(box, "commission", "--run", "--minutes", 1, status=2)
+    check("--minutes" in err and "2" in err, err)
+    gogh(box, "commission", "--minutes", 2, "--pairs", 1)
     gogh(box, "commission", "--cluster", "x", status=2)
     gogh(box, "commission", "--db", "x", "--run", status=2)
     _, err = gogh(box, "commission", status=1, env={"GOGH_BURN": box.path("none")})
@@ -263,6 +312,11 @@ def test_refusals(box):
     n = len(box.jobs())
     _, err = gogh(box, "commission", "--run", status=1, env={"GOGH_PAIR": box.path("none")})
     check("$GOGH_PAIR" in err and len(box.jobs()) == n, err)
+    _, err = gogh(box, "commission", "--run", "--dir", "gogh.conf", status=1)
+    check("gogh.conf is no directory" in err and len(box.jobs()) == n, err)
+    _, err = gogh(box, "commission", "--run", "--pairs", 1, "--dir", "false", status=1,
+                  env={"GOGH_PAIR": shutil.which("false")})
+    check("name your own programs with --programs" in err, err)
 
 
 def test_bad_measurement(box):
@@ -306,6 +360,25 @@ def test_scopes():
         box.finish()
 
 
+def test_short_time():
+    """One round: as many on each type as it has GPUs, a crowded type leaves others alone."""
+    with Box(GPUS) as box:
+        box.start()
+        picks = json.loads(gogh(box, "commission", "--pairs", 10, "--json")[0])["measurements"]
+        gpus = [m["gpu"] for m in picks]
+        there = {g: 1 if g.startswith("p100") else 2 for g in gpus}
+        want = [m for i, m in enumerate(picks) if gpus[:i].count(m["gpu"]) < there[m["gpu"]]]
+        check(len(there) == 2 and len(want) == 3 and want != picks[:3], "of no use here", gpus)
+        process = start(box, ["commission", "--pairs", 10, "--run", "--minutes", 2, "--json"])
+        out, err = process.communicate(timeout=300)
+        keys = ("gpu", "workload", "beside")
+        told = json.loads(out)["measurements"]
+        check([[m[k] for k in keys] for m in told] == [[m[k] for k in keys] for m in want], told,
+              want)
+        check("7 of 10 are left out: --minutes 2" in err and "3 of 3: " in err, err)
+        box.finish()
+
+
 def on_slurm():
     """The same by way of a real Slurm cluster, where nobody tells jobs their GPU's type."""
     need_slurm()
@@ -326,13 +399,14 @@ def on_box():
         record = box.path("record")
         box.lines.append("record " + record)
         box.start()
-        for test in (test_names, test_offline, test_run, test_restart, test_asked,
-                     test_own_programs, test_misfits, test_interrupted, test_refusals,
-                     test_bad_measurement):
+        for test in (test_names, test_offline, test_run, test_same_numbers, test_restart,
+                     test_in_file, test_asked, test_unknown_type, test_own_programs,
+                     test_misfits, test_interrupted, test_refusals, test_bad_measurement):
             print(test.__name__, flush=True)
             test(box)
         box.finish()
         test_replay(box, record)
+    test_short_time()
     test_scopes()
 
 

@@ -3,7 +3,8 @@
 
 Speeds are not measured: they follow from the GPU type and the commands' words, so that a test knows
 what must arrive. A command of "hang" waits for its end, "fail" fails, "full" does not fit, "shaky"
-is not steady, "lie" leaves a file that says nothing, "lost" none at all. Each run leaves a line in
+is not steady, "lie" leaves a file that says nothing, "lost" none at all, "blame" fails as gogh-pair
+does for its second program, "mute" fails and leaves no file of errors. Each run leaves a line in
 the file "log" beside its result.
 """
 import json
@@ -31,12 +32,20 @@ def main():
     commands = split(sys.argv[at + 1:])
     words = [c[-1] for c in commands]
     with open(os.path.join(os.path.dirname(options["--out"]), "log"), "a") as log:
-        log.write("%s %s %s %s\n" % (os.environ.get("GOGH_GPU_TYPE"), options["--seconds"],
-                                     "GOGH_REPORTS" in os.environ, " ".join(words)))
+        log.write("%s %s %s %s %s\n" % (os.environ.get("GOGH_GPU_TYPE"), options["--seconds"],
+                                        "GOGH_REPORTS" in os.environ, " ".join(words),
+                                        options["--wait"]))
     if "hang" in words:
         time.sleep(3600)
     if "fail" in words:
         print("first line\nthe program died: no such dataset", file=sys.stderr)
+        return 1
+    if "blame" in words:
+        print("gogh-pair: the second program (run) ended with exit status 3; its last words:\n"
+              "a line\nno such dataset", file=sys.stderr)
+        return 1
+    if "mute" in words:
+        os.unlink(options["--out"].replace(".json", ".err"))
         return 1
     gpu = os.environ.get("GOGH_GPU_TYPE")  # under Slurm nobody says
     speed = ALONE[gpu.split("-")[0]] if gpu else 3.0

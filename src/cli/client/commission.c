@@ -1,6 +1,8 @@
 /* commission.c - `gogh commission`: the few measurements that teach a site most. */
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +35,11 @@ static const char help[] =
     "\n"
     "  --pairs N        at most so many measurements (10)\n"
     "  --run            run them; at a terminal you are asked\n"
-    "  --minutes M      all of it takes at most so long (30), waiting included\n"
+    "  --minutes M      all of it takes at most so long (30; from 2 on), waiting included\n"
     "  --priority N     of the jobs (-1: behind what people submit, which has 0)\n"
-    "  --programs FILE  your own programs, a line each: workload=NAME [batch=N] [precision=P] --\n"
-    "                   COMMAND; they must report their steps. Without: benchmarks that ship\n"
+    "  --programs FILE  your own programs, a line each: workload=NAME [batch=N] [precision=P]\n"
+    "                   [new=yes] -- COMMAND; they must report their steps. new=yes: the name is\n"
+    "                   new, and no slip. Without: benchmarks that ship\n"
     "  --dir DIR        results and errors (commission-results); nodes must see it by this name\n"
     "  --db DB          name only, of a store without its daemon\n"
     "  --cluster FILE   with --db: only the GPU types of this cluster file\n" CLIENT_HELP "\n"
@@ -50,6 +53,8 @@ static const char help[] =
  */
 #define PRIORITY_USUAL (-1)
 
+#define MINUTES_LEAST 2    // one pair takes 75 s (measure.c), and waits for its turn
+
 static struct {
     long pairs, priority;
     double minutes;
@@ -60,7 +65,7 @@ static struct {
 static const struct cmd_option options[] = {
     CMD_WHOLE("pairs", given.pairs, 1, 50),
     CMD_FLAG("run", given.is_run),
-    CMD_NUMBER("minutes", given.minutes, 1, 1e5),
+    CMD_NUMBER("minutes", given.minutes, MINUTES_LEAST, 1e5),
     CMD_WHOLE("priority", given.priority, -1e6, 1e6),
     CMD_TEXT("programs", given.programs),
     CMD_TEXT("dir", given.dir),
@@ -114,21 +119,42 @@ static void put_in_lines(struct arena *a, const struct programs *p, struct err *
     snprintf(e->text, sizeof e->text, "%s", text);
 }
 
-static void print_picks(struct arena *a, const json_t *answer)
+static void print_unknown(struct arena *a, const json_t *types)
 {
-    const json_t *picks = json_object_get(answer, "measurements");
+    const char *names = "";
+
+    for (size_t i = 0; i < json_array_size(types); i++)
+        names = arena_printf(a, "%s%s%s", names, i > 0 ? ", " : "",
+                             cell_clean(a, json_string_value(json_array_get(types, i))));
+    if (*names)
+        printf("Left out, as nothing is known of their memory and so of what fits: %s. Describe "
+               "them by 'gputype' lines.\n",
+               names);
+}
+
+static void print_table(struct arena *a, const json_t *picks)
+{
     struct table t;
 
-    if (json_array_size(picks) == 0) {
-        printf("Nothing is left to measure with these programs that would teach anything.\n");
-        return;
-    }
     table_init(&t, a, ">NO|GPU|PROGRAM OF|BESIDE|WHY");
     for (size_t i = 0; i < json_array_size(picks); i++) {
         table_put(&t, arena_printf(a, "%zu", i + 1));
         table_put_fields(&t, json_array_get(picks, i), "gpu workload beside why");
     }
     table_print(&t, stdout);
+}
+
+/* At once, also into a file: what is run afterwards tells of itself. */
+static void print_picks(struct arena *a, const json_t *answer)
+{
+    const json_t *picks = json_object_get(answer, "measurements");
+
+    if (json_array_size(picks) > 0)
+        print_table(a, picks);
+    else
+        printf("Nothing is left to measure with these programs that would teach anything.\n");
+    print_unknown(a, json_object_get(answer, "unknown_types"));
+    fflush(stdout);
 }
 
 /* ---- without a daemon ---- */
@@ -168,7 +194,7 @@ static int answer_offline(struct arena *a, struct catalog *c, const struct model
     if (rc < 0)
         return rc;
     estimator_init(&est, c, 1.0);
-    estimate_use(&est, m, ESTIMATOR_HIERARCHICAL);
+    estimate_use(&est, m, ESTIMATOR_GOGH);    // as a daemon that was told nothing
     estimate_refresh(&est);
     *out = commission_answer(a, &site, (json_t *)body, e);
     estimator_release(&est);
@@ -213,20 +239,56 @@ static int name_offline(const struct cmd_call *call, struct err *e)
 
 /* ---- with one ---- */
 
-static bool is_wanted(struct arena *a, const struct measure_times *t, size_t n)
+/* Is there somebody to ask? */
+static bool may_ask(void)
+{
+    return !client_options.is_json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* What the time is too short for. */
+static void tell_left_out(const struct measure_times *t, size_t n)
+{
+    if ((size_t)t->n < n)
+        fprintf(stderr,
+                "%zu of %zu are left out: --minutes %g are too short for all on the GPUs that are "
+                "idle now.\n",
+                n - (size_t)t->n, n, given.minutes);
+}
+
+static bool is_wanted(struct arena *a, const struct measure_times *t)
 {
     char word[16];
 
     if (given.is_run)
         return true;
-    if (client_options.is_json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return false;
-    if ((size_t)t->n < n)
-        printf("\nThe first %d of them fit into --minutes %g.", t->n, given.minutes);
     printf("\nRun %s now, about %s on idle GPUs? [y/N] ", t->n == 1 ? "it" : "them",
            when_text(a, t->all_s));
     fflush(stdout);
     return fgets(word, sizeof word, stdin) != NULL && (word[0] == 'y' || word[0] == 'Y');
+}
+
+static bool are_named(const json_t *list, bool with_belief)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+
+        if (json_text_of(one, "gpu") == NULL || json_text_of(one, "workload") == NULL ||
+            (with_belief &&
+             (isnan(json_number_of(one, "mean")) || isnan(json_number_of(one, "sd")))))
+            return false;
+    }
+    return json_is_array(list);
+}
+
+/* Whatever is read of an answer later on is there. */
+static int check_answer(const json_t *answer, struct err *e)
+{
+    if (are_named(json_object_get(answer, "measurements"), false) &&
+        are_named(json_object_get(answer, "targets"), true))
+        return 0;
+    return err_set(e, EREMOTEIO,
+                   "the daemon's answer is not that of POST /v1/commission; is it of another "
+                   "version?");
 }
 
 /* What is believed of the same targets now. */
@@ -243,7 +305,7 @@ static int believe_again(struct client *c, const json_t *targets, json_t **out, 
     json_t *body = json_pack("{s:[], s:i, s:o}", "programs", "pairs", 0, "targets", list);
     int rc = client_post(c, "/v1/commission", body, NULL, out, e);
     json_decref(body);
-    return rc;
+    return rc < 0 ? rc : check_answer(*out, e);
 }
 
 static int tell_changes(struct client *c, const json_t *before, json_t *told, struct err *e)
@@ -316,12 +378,14 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     json_decref(body);
     if (rc < 0)
         put_in_lines(a, &programs, e);
+    else
+        rc = check_answer(answer, e);
     if (rc == 0 && client_options.is_json && !given.is_run)
         printf("%s\n", client_text(c));
     else if (rc == 0 && !client_options.is_json)
         print_picks(a, answer);
     const json_t *picks = json_object_get(answer, "measurements");
-    if (rc < 0 || json_array_size(picks) == 0)
+    if (rc < 0 || json_array_size(picks) == 0 || !(given.is_run || may_ask()))
         return rc;
     struct measuring m = { .programs = &programs,
                            .described = json_object_get(answer, "programs"),
@@ -331,8 +395,11 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     rc = take_names(a, &programs, answer, e);
     if (rc == 0)
         rc = measure_plan(c, &m, &times, e);
-    if (rc < 0 || !is_wanted(a, &times, json_array_size(picks)))
+    if (rc < 0)
         return rc;
+    tell_left_out(&times, json_array_size(picks));
+    if (!is_wanted(a, &times))
+        return 0;
     return measure(c, &m, &times, answer, e);
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "base/program.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
+#include "base/text/text.h"
 #include "cli/client/client.h"
 #include "cli/client/commission.h"
 #include "cli/client/programs.h"
@@ -34,8 +36,9 @@
  */
 #define PHASE_LEAST_S 20.0
 #define PHASE_MOST_S 120.0
-#define START_S 15.0    // from the submission of a job to its first phase, and its end; a guess
-#define WARM_UP 0.25    // of a phase
+#define START_S 15.0     // from the submission of a job to its first phase, and its end; a guess
+#define WARM_UP 0.25     // of a phase
+#define SILENT_S 60.0    // a program that loads says nothing; below the timeout of its job
 #define POLL_S 1.0
 #define LOST_MOST 60    // a daemon that restarts is waited for: so many seconds
 #define LATE_S 15       // a file that a node wrote is seen here after at most so long
@@ -75,46 +78,45 @@ static int count_idle(const json_t *gpus, const char *type)
     return n;
 }
 
-static const char *gpu_of(const json_t *picks, int i)
+/* As many GPUs of the pick's type as are idle; a type without is waited for: one. */
+static int count_at_once(const struct measuring *m, size_t pick, const json_t *gpus)
 {
-    return json_text_of(json_array_get(picks, (size_t)i), "gpu");
+    int idle = count_idle(gpus, json_text_of(json_array_get(m->picks, pick), "gpu"));
+
+    return idle > 0 ? idle : 1;
 }
 
-/* The most that GPUs of one type have to do one after the other, of the first 'n' picks. */
-static int count_rounds(const json_t *picks, int n, const json_t *gpus)
+/* How many of the planned ones are of the same type as the pick. */
+static int count_alike(const struct measuring *m, const struct measure_times *t, size_t pick)
 {
-    int most = 0;
+    const char *gpu = json_text_of(json_array_get(m->picks, pick), "gpu");
+    int n = 0;
 
-    for (int i = 0; i < n; i++) {
-        int idle = count_idle(gpus, gpu_of(picks, i)), n_same = 0;
-
-        for (int k = 0; k < n; k++)
-            n_same += strcmp(gpu_of(picks, k), gpu_of(picks, i)) == 0;
-        idle = idle > 0 ? idle : 1;
-        most = (n_same + idle - 1) / idle > most ? (n_same + idle - 1) / idle : most;
-    }
-    return most;
+    for (int i = 0; i < t->n; i++)
+        n += strcmp(json_text_of(json_array_get(m->picks, t->picks[i]), "gpu"), gpu) == 0;
+    return n;
 }
 
 int measure_plan(struct client *c, const struct measuring *m, struct measure_times *out,
                  struct err *e)
 {
+    size_t n = json_array_size(m->picks);
+    int rounds_most = (int)fmax(60 * m->minutes / (3 * PHASE_LEAST_S + START_S), 1), rounds = 1;
     json_t *gpus = json_array();
     int rc = client_list(c, "/v1/gpus", "gpus", gpus, e);
 
-    *out = (struct measure_times){ .n = (int)json_array_size(m->picks) };
-    for (; rc == 0 && out->n > 0; out->n--) {
-        int rounds = count_rounds(m->picks, out->n, gpus);
+    *out = (struct measure_times){ .picks = ARENA_ARRAY(client_arena(c), size_t, n) };
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        int before = count_alike(m, out, i) / count_at_once(m, i, gpus);
 
-        out->phase_s = fmin((60 * m->minutes / rounds - START_S) / 3, PHASE_MOST_S);
-        out->all_s = rounds * (3 * out->phase_s + START_S);
-        if (out->phase_s >= PHASE_LEAST_S)
-            break;
+        if (before >= rounds_most)
+            continue;
+        out->picks[out->n++] = i;
+        rounds = before + 1 > rounds ? before + 1 : rounds;
     }
     json_decref(gpus);
-    if (rc == 0 && out->n == 0)
-        return err_set(e, EINVAL, "--minutes %g: one pair takes %.3g; give it more", m->minutes,
-                       ceil((3 * PHASE_LEAST_S + START_S) / 6) / 10);
+    out->phase_s = fmin((60 * m->minutes / rounds - START_S) / 3, PHASE_MOST_S);
+    out->all_s = rounds * (3 * out->phase_s + START_S);
     return rc;
 }
 
@@ -134,6 +136,7 @@ struct measure_one {
     const struct site_program *a, *b;    // b NULL: alone
     const char *file, *errors;
     json_int_t job;
+    bool has_started;
     const char *why;    // it failed
 };
 
@@ -157,11 +160,12 @@ static void put_words(json_t *argv, const struct site_program *p)
 static json_t *argv_of(const struct measure_run *r, const struct measure_one *one)
 {
     double phase_s = r->times->phase_s;
-    json_t *argv =
-        json_pack("[s, s, s, s, s, s, s, s, s, s, s, s]", "/bin/sh", "-c",
-                  "unset GOGH_REPORTS; exec 2>\"$0\" \"$@\"", one->errors, r->pair, "--seconds",
-                  arena_printf(r->arena, "%.0f", phase_s * (1 - WARM_UP)), "--warmup",
-                  arena_printf(r->arena, "%.0f", phase_s * WARM_UP), "--out", one->file, "--");
+    json_t *argv = json_pack("[s, s, s, s, s, s, s, s, s, s, s, s, s, s]", "/bin/sh", "-c",
+                             "unset GOGH_REPORTS; exec 2>\"$0\" \"$@\"", one->errors, r->pair,
+                             "--seconds", arena_printf(r->arena, "%.0f", phase_s * (1 - WARM_UP)),
+                             "--warmup", arena_printf(r->arena, "%.0f", phase_s * WARM_UP),
+                             "--wait", arena_printf(r->arena, "%.0f", fmax(SILENT_S, phase_s)),
+                             "--out", one->file, "--");
 
     put_words(argv, one->a);
     if (one->b != NULL) {
@@ -197,7 +201,7 @@ static int body_of(const struct measure_run *r, const struct measure_one *one, c
 static void tell(const struct measure_run *r, const struct measure_one *one, const char *what,
                  const char *why)
 {
-    fprintf(stderr, "%d of %d: %s%s%s on %s: %s%s%s\n", r->n_ended, r->n,
+    fprintf(stderr, "%d of %d: %s%s%s on %s: %s%s%s\n", r->n_ended, r->times->n,
             cell_clean(r->arena, one->of.a), one->of.b != NULL ? " beside " : "",
             one->of.b != NULL ? cell_clean(r->arena, one->of.b) : "", one->of.gpu, what,
             why != NULL ? ": " : "", why != NULL ? cell_clean(r->arena, why) : "");
@@ -257,24 +261,70 @@ static int hand_over(struct client *c, struct measure_run *r, struct measure_one
     return rc;
 }
 
-/* The last line that the job wrote of its errors; else the reason that the daemon has. */
+/* Without a word of the job's: the reason that the daemon has. The shell makes the file of errors
+ * before anything else, where the job's owner, whoever a token stands for, may.
+ */
+static const char *why_wordless(const struct measure_run *r, const struct measure_one *one,
+                                const json_t *job)
+{
+    const char *reason = json_text_of(job, "reason"), *owner = json_text_of(job, "owner");
+
+    if (access(one->errors, F_OK) == 0)
+        return reason != NULL ? arena_strdup(r->arena, reason) : NULL;
+    return arena_printf(r->arena,
+                        "%s%sthere is no %s: the job's owner%s%s must be able to write to --dir, "
+                        "where it runs",
+                        reason != NULL ? reason : "", reason != NULL ? "; " : "", one->errors,
+                        owner != NULL ? ", " : "", owner != NULL ? owner : "");
+}
+
+/* What gogh-pair says of the program that failed, where that one's last words follow in lines of
+ * their own: without the sentence's end. Empty: nothing.
+ */
+static struct slice blamed(const char *text, size_t len)
+{
+    static const char ours[] = "gogh-pair: ", ending[] = "; its last words:";
+    const char *at = strstr(text, ours);
+    size_t n_ours = sizeof ours - 1, n_ending = sizeof ending - 1;
+
+    if (at == NULL || (at != text && at[-1] != '\n'))
+        return (struct slice){ 0 };
+    at += n_ours;
+    const char *line_end = memchr(at, '\n', (size_t)(text + len - at));
+    size_t n = line_end != NULL ? (size_t)(line_end - at) : 0;    // the last line is told anyway
+    if (n < n_ending || memcmp(at + n - n_ending, ending, n_ending) != 0)
+        return (struct slice){ 0 };
+    return (struct slice){ at, n - n_ending };
+}
+
+/* The last line that the job wrote of its errors, and which program's it is. */
 static const char *why_failed(const struct measure_run *r, const struct measure_one *one,
                               const json_t *job)
 {
-    const char *text, *reason = json_text_of(job, "reason");
+    const char *text;
     struct err ignored;
     size_t len;
 
     if (file_read_text(r->arena, one->errors, NULL, RESULT_MAX, &text, &len, &ignored) < 0)
-        return reason != NULL ? arena_strdup(r->arena, reason) : NULL;
+        return why_wordless(r, one, job);
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
         len--;
     size_t from = len;
     while (from > 0 && text[from - 1] != '\n')
         from--;
     if (from == len)
-        return reason != NULL ? arena_strdup(r->arena, reason) : NULL;
-    return arena_printf(r->arena, "%.*s (%s)", (int)(len - from), text + from, one->errors);
+        return why_wordless(r, one, job);
+    struct slice who = blamed(text, len);
+    return arena_printf(r->arena, "%.*s%s%.*s (%s)", (int)who.len, who.len > 0 ? who.at : "",
+                        who.len > 0 ? ": " : "", (int)(len - from), text + from, one->errors);
+}
+
+static void see_start(const struct measure_run *r, struct measure_one *one, const json_t *job)
+{
+    if (one->has_started || isnan(json_number_of(job, "started_s")))
+        return;
+    one->has_started = true;
+    tell(r, one, arena_printf(r->arena, "job %lld has started", (long long)one->job), NULL);
 }
 
 /* A daemon that is away just now is asked again: the job stays under way. */
@@ -312,6 +362,8 @@ static int look(struct measure_run *r, struct err *e)
         if (one->state != UNDER_WAY)
             continue;
         rc = client_get(c, arena_printf(r->arena, "/v1/jobs/%lld", (long long)one->job), &job, e);
+        if (rc == 0)
+            see_start(r, one, job);
         if (rc == 0 && submit_has_ended(job))
             rc = see_end(c, r, one, job, e);
     }
@@ -355,7 +407,8 @@ static void cancel_rest(struct client *c, struct measure_run *r)
 static int submit_one(struct client *c, struct measure_run *r, int i, const char *key,
                       struct err *e)
 {
-    const json_t *pick = json_array_get(r->m->picks, (size_t)i);
+    size_t no = r->times->picks[i];
+    const json_t *pick = json_array_get(r->m->picks, no);
     struct measure_one *one = &r->list[i];
     json_t *body = NULL, *job;
 
@@ -366,11 +419,11 @@ static int submit_one(struct client *c, struct measure_run *r, int i, const char
     one->b = programs_find(r->m->programs, one->of.b);
     if (one->a == NULL || (one->of.b != NULL && one->b == NULL))
         return err_set(e, EREMOTEIO, "the daemon wants a program that was not named");
-    one->file = arena_printf(r->arena, "%s/%02d.json", r->m->dir, i + 1);
-    one->errors = arena_printf(r->arena, "%s/%02d.err", r->m->dir, i + 1);
+    one->file = arena_printf(r->arena, "%s/%02zu.json", r->m->dir, no + 1);
+    one->errors = arena_printf(r->arena, "%s/%02zu.err", r->m->dir, no + 1);
     unlink(one->file);    // of an earlier time
     unlink(one->errors);
-    const char *name = arena_printf(r->arena, "commission-%.8s-%02d", key, i + 1);
+    const char *name = arena_printf(r->arena, "commission-%.8s-%02zu", key, no + 1);
     int rc = body_of(r, one, name, &body, e);
     if (rc == 0)
         rc = client_post(c, "/v1/jobs", body, client_key(c), &job, e);
@@ -413,7 +466,7 @@ static json_t *told_of(const struct measure_run *r)
 
     for (int i = 0; i < r->n; i++) {
         const struct measure_one *one = &r->list[i];
-        json_t *o = json_copy(json_array_get(r->m->picks, (size_t)i));
+        json_t *o = json_copy(json_array_get(r->m->picks, r->times->picks[i]));
 
         json_object_set_new(o, "job", json_integer(one->job));
         json_object_set_new(o, "state", json_string(state_names[one->state]));
@@ -424,6 +477,30 @@ static json_t *told_of(const struct measure_run *r)
     return list;
 }
 
+/* There, a directory, and ours to write to: before any job finds out. */
+static int make_dir(const char *dir, struct err *e)
+{
+    struct stat st;
+
+    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+        return err_set(e, errno, "--dir %s: %s; name another", dir, strerror(errno));
+    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_set(e, ENOTDIR, "--dir %s is no directory; name another", dir);
+    if (access(dir, W_OK | X_OK) < 0)
+        return err_set(e, errno, "--dir %s: you may not write there; name another", dir);
+    return 0;
+}
+
+/* How it went, in numbers. */
+static int count(const struct measure_run *r, enum measure_state state)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n; i++)
+        n += r->list[i].state == state;
+    return n;
+}
+
 int measure_all(struct client *c, const struct measuring *m, const struct measure_times *times,
                 json_t **told, struct err *e)
 {
@@ -432,16 +509,15 @@ int measure_all(struct client *c, const struct measuring *m, const struct measur
                              .times = times,
                              .until_s = clock_stopwatch_s() + 60 * m->minutes };
     char room[PROGRAM_PATH_SIZE];
-    int n = 0;
 
     *told = NULL;
     r.pair = program_find("gogh-pair", "GOGH_PAIR", GOGH_LIBEXEC, room);
     if (access(r.pair, X_OK) < 0)
         return err_set(e, errno, "%s: %s; install it, or name another by $GOGH_PAIR", r.pair,
                        strerror(errno));
-    if (mkdir(m->dir, 0777) < 0 && errno != EEXIST)
-        return err_set(e, errno, "--dir %s: %s", m->dir, strerror(errno));
-    int rc = describe(c, m, e);
+    int rc = make_dir(m->dir, e);
+    if (rc == 0)
+        rc = describe(c, m, e);
     if (rc < 0)
         return rc;
     listen_for_signals();
@@ -450,8 +526,10 @@ int measure_all(struct client *c, const struct measuring *m, const struct measur
     if (rc == 0)
         rc = wait_for_all(&r, e);
     cancel_rest(c, &r);
-    for (int i = 0; i < r.n; i++)
-        n += r.list[i].state == TAKEN;
+    int n = count(&r, TAKEN);
+    if (count(&r, FAILED) > 0 && !m->programs->are_own)
+        fprintf(stderr,
+                "Where benchmarks that ship fail, name your own programs with --programs.\n");
     if (rc == 0 && is_told_to_end)
         rc = err_set(e, EINTR, "ended by a signal; %d of %d were measured, the rest is cancelled",
                      n, times->n);
