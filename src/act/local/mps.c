@@ -105,9 +105,14 @@ void mps_start(struct local *l)
         return;
     }
     l->mps_fd = pidfd_open(pid, 0);
-    if (l->mps_fd < 0 ||
-        loop_watch(l->setup.loop, l->mps_fd, LOOP_READ, PROGRAM, on_exit_of_starter, l, &e) < 0)
-        log_warn(PROGRAM ": cannot wait for it: %s", strerror(errno));
+    const int rc = l->mps_fd < 0 ? err_set(&e, errno, "%s", strerror(errno))
+                                 : loop_watch(l->setup.loop, l->mps_fd, LOOP_READ, PROGRAM,
+                                              on_exit_of_starter, l, &e);
+    if (rc == 0)
+        return;
+    log_warn(PROGRAM ": cannot wait for it: %s; jobs that share a GPU take turns", e.text);
+    mps_release(l);
+    tell(l);
 }
 
 void mps_release(struct local *l)
