@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/grow.h"
+#include "base/log.h"
 
 enum {
     NVML_OK = 0,
@@ -23,7 +24,12 @@ enum {
 };
 
 /* nvmlComputeMode_t, and NVML_DEVICE_MIG_ENABLE. */
-enum { COMPUTE_EXCLUSIVE_THREAD = 1, COMPUTE_EXCLUSIVE_PROCESS = 3, MIG_ENABLED = 1 };
+enum {
+    COMPUTE_EXCLUSIVE_THREAD = 1,
+    COMPUTE_PROHIBITED = 2,
+    COMPUTE_EXCLUSIVE_PROCESS = 3,
+    MIG_ENABLED = 1,
+};
 
 typedef void *handle;    // nvmlDevice_t
 
@@ -73,18 +79,26 @@ static int say(const struct nvml *n, int code, int index, const char *what, stru
 }
 
 /* Drivers share by time slices where nobody has told them otherwise. */
-static enum sharing sharing_of(const struct nvml *n, handle d, const char *name)
+static enum sharing sharing_of(const struct nvml *n, int index, const char *name)
 {
+    handle d = n->devices[index];
     unsigned mode = 0, pending = 0;
 
     if (sharing_is_slice(name))
         return SHARING_MIG;
     if (n->mig_mode && n->mig_mode(d, &mode, &pending) == NVML_OK && mode == MIG_ENABLED)
         return SHARING_MIG;
-    if (n->compute_mode && n->compute_mode(d, &mode) == NVML_OK &&
-        (mode == COMPUTE_EXCLUSIVE_PROCESS || mode == COMPUTE_EXCLUSIVE_THREAD))
-        return SHARING_EXCLUSIVE;
-    return SHARING_TIMESLICE;
+    if (!n->compute_mode || n->compute_mode(d, &mode) != NVML_OK)
+        return SHARING_TIMESLICE;
+    if (mode == COMPUTE_PROHIBITED) {
+        log_warn("GPU %d (%s) is in compute mode 'prohibited', and every job fails there; "
+                 "'nvidia-smi -i %d -c DEFAULT' ends that",
+                 index, name, index);
+        return SHARING_UNKNOWN;
+    }
+    return mode == COMPUTE_EXCLUSIVE_PROCESS || mode == COMPUTE_EXCLUSIVE_THREAD
+               ? SHARING_EXCLUSIVE
+               : SHARING_TIMESLICE;
 }
 
 static int describe(void *self, int index, struct arena *a, struct device *out, struct err *e)
@@ -105,7 +119,7 @@ static int describe(void *self, int index, struct arena *a, struct device *out, 
     out->title = arena_strdup(a, name);
     out->uuid = arena_strdup(a, uuid);
     out->mem_bytes = (double)memory.total;
-    out->sharing = sharing_of(n, d, name);
+    out->sharing = sharing_of(n, index, name);
     if (n->range_mw(d, &low, &high) == NVML_OK && n->limit_mw(d, &limit) == NVML_OK) {
         out->limit_low_w = low / 1e3;
         out->limit_w = limit / 1e3;

@@ -74,7 +74,7 @@ static const struct {
     { "drivers give turns", TWO, SHARING_TIMESLICE },
     { "slices are on", TWO "mode 0 1 0\n", SHARING_MIG },
     { "a device that takes one process", TWO "mode 0 0 3\n", SHARING_EXCLUSIVE },
-    { "one that takes none shares as any other", TWO "mode 0 0 2\n", SHARING_TIMESLICE },
+    { "one that takes none shares with nobody", TWO "mode 0 0 2\n", SHARING_UNKNOWN },
     { "slices before processes", TWO "mode 0 1 3\n", SHARING_MIG },
     { "of the other GPU it says nothing", TWO "mode 1 1 3\n", SHARING_TIMESLICE },
     { "a device without slices", TWO "fail nvmlDeviceGetMigMode 3\nmode 0 1 3\n",
