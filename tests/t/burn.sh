@@ -25,6 +25,8 @@ burn 2 host stream
 complains 'one benchmark at a time' 'two are too many'
 burn 2 host --size 0
 complains 'want a whole number from 1 to' 'a size is a number of samples'
+burn 2 host --steps 3 --seconds 3
+complains 'steps and --seconds: which of them ends it' 'one end'
 burn 2 host --seconds -1
 complains 'want a number from' 'a time goes forward'
 GOGH_OPENCL_LIB=$dir/none.so burn 1 host
@@ -42,6 +44,7 @@ jq -r '.[] | select(.features.task == "benchmark").name' "$dir/models" | diff "$
 "$GOGH" predict burn-gemm-2048 --json >"$dir/predicted" || no "a benchmark can be predicted"
 
 burn 0 --list
+says '^burn-launch +--size 16 +1000 tiny kernels$' 'what each does'
 benchmarks=$(awk '{ print $1 }' "$dir/out")
 "$GOGH_BURN" burn-launch --any-device --steps 1 >"$dir/out" 2>"$dir/err" ||
     { echo "skipped: no PoCL (Debian: pocl-opencl-icd), so nothing runs: $(cat "$dir/err")"; exit $failed; }
@@ -104,6 +107,9 @@ for name in gemm-512 stream launch; do
     OPENCL_LIES=wrong burn 1 $name --size 1 --any-device --steps 1
     complains 'computes wrongly: number 0 of the' 'a wrong result is an error'
 done
+OPENCL_LIES=mute burn 0 host --any-device --steps 1
+OPENCL_LIES=name burn 0 host --any-device --steps 1 --json
+has '.device | startswith("?GPU")' 'a name that is no UTF-8 is cleaned'
 OPENCL_LIES=full python3 "$SRC/tests/helpers/inbox.py" unix "$GOGH_BURN" host --any-device \
     >"$dir/out" 2>"$dir/err" && no "memory that cannot be had is an error"
 says 'unfit=1$' 'and no fault of the program'

@@ -36,7 +36,9 @@ static void count_numbers(struct burner *b)
     b->n[BURNER_Z] = w->tiny > 0 ? BURN_TINY * b->batch : 0;
 }
 
-/* Before anything is taken: some drivers promise memory that is not there, and fail later. */
+/* Before anything is taken: some drivers promise memory that is not there, and fail later. Of a
+ * device that does not tell its sizes only taking shows what fits.
+ */
 static int check_fit(const struct burner *b, struct err *e)
 {
     double sum = 0, most = 0;
@@ -45,14 +47,15 @@ static int check_fit(const struct burner *b, struct err *e)
         sum += 4.0 * (double)b->n[i];
         most = fmax(most, 4.0 * (double)b->n[i]);
     }
-    if (sum <= b->device->mem_bytes && most <= b->device->alloc_max_bytes)
+    const bool is_over = b->device->mem_bytes > 0 && sum > b->device->mem_bytes;
+    if (!is_over && !(b->device->alloc_max_bytes > 0 && most > b->device->alloc_max_bytes))
         return 0;
-    return err_set(
-        e, ENOMEM,
-        "out of memory: %s of size %zu takes %.2f GB, %.2f GB of it in one piece, and %s "
-        "has %.2f and %.2f GB; take a smaller --size",
-        b->burn->name, b->batch, sum / 1e9, most / 1e9, b->device->name, b->device->mem_bytes / 1e9,
-        b->device->alloc_max_bytes / 1e9);
+    return err_set(e, ENOMEM,
+                   "out of memory: %s of size %zu takes %.2f GB%s, and %s has %.2f GB; take a "
+                   "smaller --size",
+                   b->burn->name, b->batch, (is_over ? sum : most) / 1e9,
+                   is_over ? "" : " in one piece", b->device->name,
+                   (is_over ? b->device->mem_bytes : b->device->alloc_max_bytes) / 1e9);
 }
 
 static int run(struct burner *b, opencl_handle kernel, size_t n, struct err *e)

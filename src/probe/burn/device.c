@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/err.h"
+#include "base/text/text.h"
 #include "probe/burn/opencl.h"
 
 enum { PLATFORMS_MAX = 16, VENDOR_NVIDIA = 0x10de, VENDOR_AMD = 0x1002 };
@@ -31,6 +32,15 @@ static void read_uuid(const struct opencl *cl, void *id, char out[48])
              b[14], b[15]);
 }
 
+/* What is no UTF-8 in a text of the driver's becomes question marks. */
+static void clean(char *text)
+{
+    size_t bad;
+
+    while (!text_is_utf8(text, strlen(text), &bad))
+        text[bad] = '?';
+}
+
 static void describe(const struct opencl *cl, void *platform, void *id, struct opencl_device *out)
 {
     uint64_t type = 0;
@@ -41,6 +51,8 @@ static void describe(const struct opencl *cl, void *platform, void *id, struct o
     (void)cl->device_info(id, OPENCL_NAME, sizeof out->name - 1, out->name, NULL);
     (void)cl->device_info(id, OPENCL_TYPE, sizeof type, &type, NULL);
     (void)cl->device_info(id, OPENCL_VENDOR_ID, sizeof out->vendor, &out->vendor, NULL);
+    clean(out->platform);
+    clean(out->name);
     out->is_gpu = type & OPENCL_GPU;
     out->is_cpu = type & OPENCL_CPU;
     out->mem_bytes = number_of(cl, id, OPENCL_MEMORY);
@@ -93,14 +105,36 @@ static bool is_ruled_out(const struct opencl_device *d, const char *cuda, const 
     return is_set(cuda) != is_set(rocr);    // the other vendor's was meant
 }
 
+/* Two platforms may show the same GPUs, one of them without a look at the variable. */
+static bool is_uncertain(const struct opencl_device *list, int n, const struct opencl_device *d,
+                         const char *rocr)
+{
+    int n_shown = 0, n_named = 1;
+
+    if (d->vendor != VENDOR_AMD || !is_set(rocr))
+        return false;
+    for (int i = 0; i < n; i++)
+        n_shown += list[i].is_gpu && list[i].vendor == VENDOR_AMD &&
+                   strcmp(list[i].platform, d->platform) == 0;
+    for (const char *at = rocr; *at; at++)
+        n_named += *at == ',';
+    return n_shown > n_named;
+}
+
 int device_choose(const struct opencl_device *list, int n, const char *cuda, const char *rocr,
                   bool may_any)
 {
-    for (int i = 0; i < n; i++)
-        if (list[i].is_gpu && !is_ruled_out(&list[i], cuda, rocr))
+    int none = DEVICE_NONE;
+
+    for (int i = 0; i < n; i++) {
+        if (!list[i].is_gpu || is_ruled_out(&list[i], cuda, rocr))
+            continue;
+        if (!is_uncertain(list, n, &list[i], rocr))
             return i;
-    for (int i = 0; i < n && may_any; i++)
+        none = DEVICE_UNCERTAIN;
+    }
+    for (int i = 0; i < n && may_any && none == DEVICE_NONE; i++)
         if (!list[i].is_gpu)
             return i;
-    return -1;
+    return none;
 }

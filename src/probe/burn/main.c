@@ -126,10 +126,37 @@ static int read_options(int argc, char **argv, struct burn_options *o)
                 argv[optind + 1]);
         return -1;
     }
+    if (rc == 0 && isfinite(o->steps) && isfinite(o->seconds)) {
+        fputs("gogh-burn: --steps and --seconds: which of them ends it? Give one\n", stderr);
+        return -1;
+    }
     return rc == 0 ? read_benchmark(optind < argc ? argv[optind] : NULL, o) : rc;
 }
 
 /* ---- what it says ---- */
+
+/* What a step of it does, of what there is. */
+static void tell_parts(const struct burn *b)
+{
+    const char *sep = "  ";
+
+    if (b->layers > 0) {
+        printf("%s%d product%s with %d x %d weights", sep, b->layers, b->layers == 1 ? "" : "s",
+               b->side, b->side);
+        sep = ", ";
+    }
+    if (b->elements > 0) {
+        printf("%s%.3g MB of memory traffic", sep, 12e-6 * b->elements * b->batch);
+        sep = ", ";
+    }
+    if (b->tiny > 0) {
+        printf("%s%d tiny kernels", sep, b->tiny);
+        sep = ", ";
+    }
+    if (b->host_ms > 0)
+        printf("%s%g ms on the CPU", sep, b->host_ms);
+    putchar('\n');
+}
 
 static void tell_list(bool is_json)
 {
@@ -138,11 +165,13 @@ static void tell_list(bool is_json)
     const struct burn *all = burn_all(&n);
 
     for (int i = 0; i < n; i++) {
-        if (is_json)
+        if (is_json) {
             json_array_append_new(
                 list, json_pack("{s:s, s:i}", "name", all[i].name, "batch", all[i].batch));
-        else
-            printf("%-16s --size %d\n", all[i].name, all[i].batch);
+            continue;
+        }
+        printf("%-16s --size %-4d", all[i].name, all[i].batch);
+        tell_parts(&all[i]);
     }
     if (is_json)
         json_print(list, JSON_INDENT(2));
@@ -183,10 +212,16 @@ static int find_device(const struct opencl *cl, bool may_any, struct opencl_devi
     const int n = device_list(cl, all, e);
     const int i = n > 0 ? device_choose(all, n, getenv("CUDA_VISIBLE_DEVICES"),
                                         getenv("ROCR_VISIBLE_DEVICES"), may_any)
-                        : -1;
+                        : DEVICE_NONE;
 
     if (n < 0)
         return n;
+    if (i == DEVICE_UNCERTAIN)
+        return err_set(e, ENODEV,
+                       "OpenCL shows more AMD GPUs than ROCR_VISIBLE_DEVICES (%.60s) names, so its "
+                       "driver does not heed that, and another job's GPU might be measured: use "
+                       "AMD's own OpenCL driver, of ROCm, or hide the other GPUs from the job",
+                       getenv("ROCR_VISIBLE_DEVICES"));
     if (i < 0)
         return err_set(e, ENODEV,
                        "OpenCL shows no GPU for this job (%d other device%s): install the part of "
