@@ -47,7 +47,7 @@ gone() {
 pair 2
 complains '^usage: gogh-pair' 'nothing to do'
 pair 2 -- true
-complains '^usage: gogh-pair' 'no file'
+complains '^gogh-pair: --out is missing' 'no file'
 for words in '---' 'true ---' '--- true'; do
     # shellcheck disable=SC2086    # several words
     pair 2 "${quick[@]}" -- $words
@@ -97,9 +97,9 @@ has '.alone[0] | .steps_s > 50 and .watts == null' 'a driver that hangs'
 
 # What does not fit: alone, and together.
 pair 0 "${quick[@]}" -- "${paced[@]}" 100 unfit-in-1 --- "${paced[@]}" 100
-has '.alone[0].fits == false and .alone[0].steps_s == null' 'it says so itself'
+has '.alone[0] | .fits == false and .steps_s == null and .steady == null' 'it says so itself'
 has '.alone[1].fits and .alone[1].steps_s > 50' 'the other one is measured'
-has '.together | .fits == false and .steps_s == [null, null]' 'so they do not fit together'
+has '.together | .fits == false and .steps_s == [null, null] and .steady == [null, null]' 'so they do not fit together'
 pair 0 "${quick[@]}" -- "${paced[@]}" 100 --- "${paced[@]}" 100 full-in-3
 has '(.alone | all(.fits and .steps_s > 50)) and .together.fits == false' 'its last words say so'
 

@@ -1,5 +1,6 @@
 #include "probe/pair/gauge.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -45,14 +46,33 @@ static int find(const struct device *list, int n, enum device_maker maker, const
     return -1;
 }
 
-int gauge_pick(const struct device *list, int n, const char *cuda, const char *rocr)
+/* Does a number of CUDA's mean the driver's? */
+static bool has_order(const struct device *list, int n, const char *order)
 {
-    int i;
+    const char *first = NULL;
 
-    if (!cuda && !rocr)
+    if (order && strcmp(order, "PCI_BUS_ID") == 0)
+        return true;
+    for (int i = 0; i < n; i++) {
+        if (list[i].maker != DEVICE_NVIDIA)
+            continue;
+        if (first && strcmp(first, list[i].title) != 0)
+            return false;
+        first = list[i].title;
+    }
+    return true;
+}
+
+int gauge_pick(const struct device *list, int n, const struct gauge_names *names)
+{
+    const char *cuda = names->cuda;
+    int i = -1;
+
+    if (!cuda && !names->rocr)
         return n == 1 ? 0 : -1;
-    i = cuda ? find(list, n, DEVICE_NVIDIA, cuda) : -1;
-    return i < 0 && rocr ? find(list, n, DEVICE_AMD, rocr) : i;
+    if (cuda && (!isdigit((unsigned char)*cuda) || has_order(list, n, names->order)))
+        i = find(list, n, DEVICE_NVIDIA, cuda);
+    return i < 0 && names->rocr ? find(list, n, DEVICE_AMD, names->rocr) : i;
 }
 
 /* ---- the process ---- */
@@ -69,7 +89,10 @@ static int open_device(struct devices **out)
     list = heap_array((size_t)n, sizeof *list);
     for (i = 0; i < n; i++)
         list[i] = *devices_get(*out, i);
-    i = gauge_pick(list, n, getenv("CUDA_VISIBLE_DEVICES"), getenv("ROCR_VISIBLE_DEVICES"));
+    i = gauge_pick(list, n,
+                   &(struct gauge_names){ .cuda = getenv("CUDA_VISIBLE_DEVICES"),
+                                          .order = getenv("CUDA_DEVICE_ORDER"),
+                                          .rocr = getenv("ROCR_VISIBLE_DEVICES") });
     free(list);
     return i;
 }

@@ -18,11 +18,18 @@ struct gauge_reading {
     double gpu, mem, mem_bytes;
 };
 
-/* Which of the driver's GPUs is the one that CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES (NULL:
- * not set) name first, by its UUID or the beginning of it, or its number; without either, the only
- * one there is. -1: none, or a part of one.
+/* The variables of a job that say which GPU is its; NULL: not set. */
+struct gauge_names {
+    const char *cuda;     // CUDA_VISIBLE_DEVICES
+    const char *order;    // CUDA_DEVICE_ORDER
+    const char *rocr;     // ROCR_VISIBLE_DEVICES
+};
+
+/* Which of the driver's GPUs is the one that they name first, by its UUID or the beginning of it,
+ * or its number; without either, the only one there is. -1: none, a part of one, or not to be told:
+ * CUDA gives faster models lower numbers unless the order is PCI_BUS_ID, which is the driver's.
  */
-int gauge_pick(const struct device *list, int n, const char *cuda, const char *rocr);
+int gauge_pick(const struct device *list, int n, const struct gauge_names *names);
 
 /* Start the process: a descriptor to read from that never waits, or -errno. */
 int gauge_start(pid_t *pid);

@@ -486,8 +486,10 @@ static int read_commands(char **words, struct pair *p)
     }
     if (*words)
         fprintf(stderr, "gogh-pair: two commands at most: '%.60s' begins a third\n", *words);
-    else if (p->n_programs == 0 || !p->out)
+    else if (p->n_programs == 0)
         fputs(usage, stderr);
+    else if (!p->out)
+        fputs("gogh-pair: --out is missing: say by --out FILE where the measurements go\n", stderr);
     else
         return 0;
     return -1;

@@ -33,7 +33,7 @@ static json_t *say_alone(const struct pair_alone *a)
     json_object_set_new(o, "mem_activity", json_number_or_null(a->mem));
     json_object_set_new(o, "mem_used_bytes", json_number_or_null(a->mem_bytes));
     json_object_set_new(o, "fits", json_boolean(a->fits));
-    json_object_set_new(o, "steady", json_boolean(a->rate.is_steady));
+    json_object_set_new(o, "steady", a->fits ? json_boolean(a->rate.is_steady) : json_null());
     return o;
 }
 
@@ -45,7 +45,7 @@ static json_t *say_together(const struct pair_together *t)
     for (int i = 0; i < PHASE_PROGRAMS; i++) {
         json_array_append_new(speeds, json_number_or_null(t->rates[i].steps_s));
         json_array_append_new(noises, json_number_or_null(t->rates[i].noise));
-        json_array_append_new(steady, json_boolean(t->rates[i].is_steady));
+        json_array_append_new(steady, t->fits ? json_boolean(t->rates[i].is_steady) : json_null());
     }
     json_object_set_new(o, "steps_s", speeds);
     json_object_set_new(o, "noise", noises);

@@ -10,9 +10,9 @@
 #define UUID_2 "GPU-00112233"
 
 static const struct device box[] = {
-    { .maker = DEVICE_NVIDIA, .index = 0, .uuid = UUID_0 },
-    { .maker = DEVICE_NVIDIA, .index = 1, .uuid = UUID_1 },
-    { .maker = DEVICE_AMD, .index = 0, .uuid = UUID_2 },
+    { .maker = DEVICE_NVIDIA, .index = 0, .uuid = UUID_0, .title = "T4" },
+    { .maker = DEVICE_NVIDIA, .index = 1, .uuid = UUID_1, .title = "T4" },
+    { .maker = DEVICE_AMD, .index = 0, .uuid = UUID_2, .title = "MI210" },
 };
 
 static const struct {
@@ -38,9 +38,32 @@ static const struct {
 
 EACH(the_gpu_is_the_one_that_the_job_has, picks)
 {
-    const int got = gauge_pick(box, picks[_i].n, picks[_i].cuda, picks[_i].rocr);
+    const struct gauge_names names = { .cuda = picks[_i].cuda, .rocr = picks[_i].rocr };
+    const int got = gauge_pick(box, picks[_i].n, &names);
 
     ck_assert_msg(got == picks[_i].want, "%s: %d", picks[_i].name, got);
+}
+
+static const struct {
+    const char *name, *cuda, *order;
+    int want;
+} mixed[] = {
+    { "CUDA may count the faster one first", "0", NULL, -1 },
+    { "and says so", "1", "FASTEST_FIRST", -1 },
+    { "or as the driver does", "1", "PCI_BUS_ID", 1 },
+    { "a UUID is no number", UUID_1, NULL, 1 },
+};
+
+EACH(a_number_says_little_where_models_differ, mixed)
+{
+    const struct device two[] = {
+        { .maker = DEVICE_NVIDIA, .index = 0, .uuid = UUID_0, .title = "T4" },
+        { .maker = DEVICE_NVIDIA, .index = 1, .uuid = UUID_1, .title = "A100" },
+    };
+    const struct gauge_names names = { .cuda = mixed[_i].cuda, .order = mixed[_i].order };
+    const int got = gauge_pick(two, 2, &names);
+
+    ck_assert_msg(got == mixed[_i].want, "%s: %d", mixed[_i].name, got);
 }
 
 TEST(nothing_read_is_nothing_known)
