@@ -136,7 +136,7 @@ _gogh() {
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;
-    --sharing) words='exclusive timeslice mps mig' ;;
+    --sharing) words='exclusive timeslice mps mig unknown' ;;
     --split) words='job family gpu campaign site' ;;
     --precision) words='fp32 tf32 fp16 bf16 fp8 int8' ;;
     --choose)

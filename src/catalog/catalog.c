@@ -221,6 +221,7 @@ int catalog_append_type(struct catalog *c, const struct gpu_type *t, int64_t row
     c->types[i].name = arena_strdup(&c->arena, t->name);
     c->types[i].title = arena_strdup(&c->arena, t->title);
     c->types[i].source = arena_strdup(&c->arena, t->source);
+    c->types[i].sharing = sharing_after(SHARING_UNKNOWN, t->sharing);
     c->type_row[i] = row;
     map_set(&c->type_by_name, c->types[i].name, i);
     c->n_types++;
@@ -249,7 +250,7 @@ int catalog_add_type(struct catalog *c, const struct gpu_type *t, int *index, st
         return rc;
     *index = known >= 0 ? known : c->n_types - 1;
     return known >= 0 ? catalog_describe_type(c, known, t, e)
-                      : write_type(c, *index, t, store_fill_gpu_type, e);
+                      : write_type(c, *index, &c->types[*index], store_fill_gpu_type, e);
 }
 
 int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, struct err *e)
@@ -267,10 +268,10 @@ int catalog_set_type(struct catalog *c, const struct gpu_type *t, int *index, st
         have->name = old.name;
         have->title = t->title ? arena_strdup(&c->arena, t->title) : old.title;
         have->source = t->source ? arena_strdup(&c->arena, t->source) : old.source;
-        have->sharing = t->sharing ? t->sharing : old.sharing;
+        have->sharing = sharing_after(old.sharing, t->sharing);
         c->descriptions++;
     }
-    return write_type(c, *index, t, store_put_gpu_type, e);
+    return write_type(c, *index, known >= 0 ? t : &c->types[*index], store_put_gpu_type, e);
 }
 
 typedef int write_workload_f(struct store *s, const struct row_workload *r, int64_t *id,
@@ -471,36 +472,33 @@ int catalog_append_campaign(struct catalog *c, const char *name, enum sharing sh
     GROW(c->campaigns, i, c->cap_campaigns);
     c->campaigns[i] = arena_strdup(&c->arena, name);
     c->campaign_row[i] = row;
-    c->campaign_sharing[i] = sharing;
+    c->campaign_sharing[i] = sharing_after(SHARING_UNKNOWN, sharing);
     c->n_campaigns++;
     return 0;
 }
 
 /* The site's own needs no row: what has no campaign is of it. */
-static int write_campaign(struct catalog *c, int i, struct err *e)
+static int write_campaign(struct catalog *c, int i, enum sharing said, struct err *e)
 {
     if (c->store == NULL || i == CATALOG_SITE)
         return 0;
-    return store_keep_campaign(c->store, c->campaigns[i], c->campaign_sharing[i],
-                               &c->campaign_row[i], e);
+    return store_keep_campaign(c->store, c->campaigns[i], said, &c->campaign_row[i], e);
 }
 
 int catalog_add_campaign(struct catalog *c, const char *name, enum sharing sharing, int *index,
                          struct err *e)
 {
-    int rc = 0;
+    int known = catalog_find_campaign(c, name);
+    int rc = known < 0 ? catalog_append_campaign(c, name, sharing, 0, e) : 0;
 
-    *index = catalog_find_campaign(c, name);
-    if (*index < 0) {
-        *index = c->n_campaigns;
-        rc = catalog_append_campaign(c, name, sharing, 0, e);
-    } else if (*index == CATALOG_SITE || !sharing || sharing == c->campaign_sharing[*index]) {
-        return 0;
-    }
     if (rc < 0)
         return rc;
-    c->campaign_sharing[*index] = sharing;
-    return write_campaign(c, *index, e);
+    *index = known < 0 ? c->n_campaigns - 1 : known;
+    enum sharing *is = &c->campaign_sharing[*index], was = *is;
+    *is = *index == CATALOG_SITE ? was : sharing_after(was, sharing);
+    if (known >= 0 && *is == was)
+        return 0;
+    return write_campaign(c, *index, known < 0 ? *is : sharing, e);
 }
 
 /* ---- after a rollback ---- */
@@ -521,7 +519,7 @@ int catalog_resync(struct catalog *c, struct err *e)
     for (int i = 0; i < c->n_workloads && rc == 0; i++)
         rc = write_workload(c, i, &c->workloads[i], store_fill_workload, e);
     for (int i = 0; i < c->n_campaigns && rc == 0; i++)
-        rc = write_campaign(c, i, e);
+        rc = write_campaign(c, i, c->campaign_sharing[i], e);
     c->is_doubtful = rc < 0;
     return rc;
 }

@@ -56,9 +56,9 @@ void gpu_type_init(struct gpu_type *t, const char *name)
 
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
 {
+    const enum sharing sharing = sharing_after(t->sharing, more->sharing);
     bool has_changed = (!t->year && more->year) || (!t->share_max && more->share_max) ||
-                       (!t->capability && more->capability) ||
-                       (more->sharing && more->sharing != t->sharing);
+                       (!t->capability && more->capability) || sharing != t->sharing;
 
     for (int i = 0; i < N_FIGURES; i++) {
         double *have = figure_of(t, &figures[i]), told = *figure_of(more, &figures[i]);
@@ -71,7 +71,7 @@ bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more)
     t->year = t->year ? t->year : more->year;
     t->share_max = t->share_max ? t->share_max : more->share_max;
     t->capability = t->capability ? t->capability : more->capability;
-    t->sharing = more->sharing ? more->sharing : t->sharing;
+    t->sharing = sharing;
     return has_changed;
 }
 

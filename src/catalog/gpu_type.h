@@ -35,7 +35,7 @@ struct gpu_type {
     double cap_w;                // default power limit (TDP)
     double limit_low_w;          // lowest power limit it accepts; 0 or NaN: it has no other
     int share_max;               // 1: nobody shares one; 0: as the cluster's theta says
-    enum sharing sharing;        // as this site has set them up
+    enum sharing sharing;        // as this site has set them up, or is said to have
     int year;                    // of introduction
     int capability;              // CUDA's, times ten (8.6 is 86); 0: not CUDA, or not known
     const char *source;          // where the figures are from
@@ -53,7 +53,7 @@ const struct gpu_type *gpu_type_builtin_all(int *n);
 void gpu_type_init(struct gpu_type *t, const char *name);
 
 /* Take figures from 'more' that are unknown of 't': not above 0; and how such GPUs are shared,
- * where it says so: that is a setting of today. False: there were none.
+ * where it says so (sharing_after): that is a setting of today. False: there were none.
  */
 bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more);
 

@@ -16,16 +16,16 @@ static const char *const aliases[][TEXT_ALIASES] = {
 
 const char *sharing_name(enum sharing s)
 {
-    assert(s >= 0 && s < SHARINGS);
-    return names[s];
+    assert(s >= SHARING_TAKEN_BACK && s < SHARINGS);
+    return s == SHARING_TAKEN_BACK ? "unknown" : names[s];
 }
 
 int sharing_read(struct slice text, enum sharing *out, struct err *e)
 {
     char word[24] = { 0 };
 
-    *out = SHARING_UNKNOWN;
-    if (text.len == 0 || slice_is(text, "unknown"))
+    *out = slice_is(text, "unknown") ? SHARING_TAKEN_BACK : SHARING_UNKNOWN;
+    if (text.len == 0 || *out == SHARING_TAKEN_BACK)
         return 0;
     if (text.len < sizeof word) {
         memcpy(word, text.at, text.len);
@@ -38,9 +38,15 @@ int sharing_read(struct slice text, enum sharing *out, struct err *e)
                 return 0;
             }
     }
-    return err_set(e, EINVAL,
-                   "sharing=%.*s: want exclusive, timeslice, mps or mig, or nothing if unknown",
+    return err_set(e, EINVAL, "sharing=%.*s: want exclusive, timeslice, mps or mig, or unknown",
                    slice_shown(text), text.at);
+}
+
+enum sharing sharing_after(enum sharing was, enum sharing said)
+{
+    if (said == SHARING_TAKEN_BACK)
+        return SHARING_UNKNOWN;
+    return said != SHARING_UNKNOWN ? said : was;
 }
 
 enum sharing sharing_of_number(int number)

@@ -12,22 +12,30 @@
 
 struct err;
 
-/* The numbers are the store's. */
+/* The numbers are the store's. To say nothing and to say that it is unknown are two things: the
+ * first changes nothing of what is known, the second takes it back. Only what is said of a type or
+ * a campaign can be SHARING_TAKEN_BACK; what a catalog has of one is SHARING_UNKNOWN then.
+ */
 enum sharing {
-    SHARING_UNKNOWN,
-    SHARING_EXCLUSIVE,    // nobody shares
-    SHARING_TIMESLICE,    // the driver gives each process the device in turn
-    SHARING_MPS,          // kernels of several processes side by side, through NVIDIA's MPS
-    SHARING_MIG,          // each has a slice of the device and of its memory to itself
+    SHARING_TAKEN_BACK = -1,    // said to be unknown
+    SHARING_UNKNOWN,            // or nothing is said
+    SHARING_EXCLUSIVE,          // nobody shares
+    SHARING_TIMESLICE,          // the driver gives each process the device in turn
+    SHARING_MPS,                // kernels of several processes side by side, through NVIDIA's MPS
+    SHARING_MIG,                // each has a slice of the device and of its memory to itself
     SHARINGS,
 };
 
-/* "exclusive", "timeslice", "mps", "mig"; NULL for an unknown one. */
+/* "exclusive", "timeslice", "mps", "mig"; "unknown" where it is taken back, NULL where nothing is
+ * said or known.
+ */
 const char *sharing_name(enum sharing s);
 
-/* The reverse, by text_alike. Nothing and "unknown" are SHARING_UNKNOWN. -EINVAL lists the names.
- */
+/* The reverse, by text_alike. -EINVAL lists the names. */
 int sharing_read(struct slice text, enum sharing *out, struct err *e);
+
+/* What is known once 'said' was said of what 'was' known. */
+enum sharing sharing_after(enum sharing was, enum sharing said);
 
 /* The store's number; one that is none, of a later version, is unknown. */
 enum sharing sharing_of_number(int number);

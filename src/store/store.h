@@ -76,7 +76,7 @@ struct row_gpu_type {
     int year;
     int share_max;     // jobs that may share one; 0: nothing is said
     int capability;    // 0: not known
-    int sharing;       // as enum sharing of the catalog; 0: not known
+    int sharing;    // as enum sharing of the catalog; 0: not known; written: 0 not said, -1 unknown
 };
 
 struct row_workload {

@@ -104,6 +104,8 @@ enum rule {
 /* Whole numbers of which 0 is unknown: keep what is there where nothing is said; or fill it in. */
 #define KEEP_0(c) ", " #c " = iif(excluded." #c " = 0, " #c ", excluded." #c ")"
 #define FILL_0(c) ", " #c " = iif(" #c " = 0, excluded." #c ", " #c ")"
+/* The last word on how GPUs are shared: 0 says nothing, and below it that it is not known. */
+#define KEEP_SHARING ", sharing = iif(excluded.sharing = 0, sharing, max(excluded.sharing, 0))"
 #define ID " RETURNING id"
 
 static const struct statement {
@@ -131,13 +133,13 @@ static const struct statement {
                               "SELECT time_s FROM models WHERE name = ? ORDER BY id DESC LIMIT 1" },
     [STMT_PUT_GPU_TYPE] = { "writing a GPU type",
                             ", share_max = excluded.share_max" KEEP_0(year) KEEP_0(capability)
-                                KEEP_0(sharing) ID,
+                                KEEP_SHARING ID,
                             &table_gpu_types, PUT },
     /* Figures of a type are positive; anything else is unknown, as is year 0. How it is shared is a
      * setting of today, not a figure: the last word counts.
      */
     [STMT_FILL_GPU_TYPE] = { "writing a GPU type",
-                             FILL_0(year) FILL_0(share_max) FILL_0(capability) KEEP_0(sharing) ID,
+                             FILL_0(year) FILL_0(share_max) FILL_0(capability) KEEP_SHARING ID,
                              &table_gpu_types, FILL_POSITIVE },
     [STMT_PUT_WORKLOAD] = { "writing a workload",
                             ", is_inference = excluded.is_inference" KEEP_0(needs_capability) ID,
@@ -149,7 +151,7 @@ static const struct statement {
     [STMT_KEEP_CAMPAIGN] = { .what = "writing a campaign",
                              .sql = "INSERT INTO campaigns (name, sharing) VALUES (?1, ?2)"
                                     " ON CONFLICT (name) DO UPDATE"
-                                    " SET name = name" KEEP_0(sharing) ID },
+                                    " SET name = name" KEEP_SHARING ID },
     [STMT_ADD_MEASUREMENT] = { "writing a measurement", "", &table_measurements, INSERT },
     [STMT_ADD_ORIGIN] = { .what = "writing an origin",
                           .sql = "INSERT INTO origins (kind, name, digest, time_s)"

@@ -198,6 +198,27 @@ def try_another_card():
         box.finish()
 
 
+def try_sharing():
+    """What was known of how GPUs are shared is taken back by a word, or by GPUs that differ."""
+    said = "gputype v100-sxm2-16 sharing="
+    one_each = ["mode 0 0 3", "mode 1 0 3"]
+    with GpuBox([V100, [V100[0], "GPU-w"] + list(V100[2:])], LINES) as box:
+        for lines, modes, want in (([said + "exclusive"], [], "exclusive"),
+                                   ([said + "unknown"], [], None),
+                                   ([], one_each, "exclusive"),
+                                   ([], one_each[1:], None),
+                                   ([], ["mode 0 0 2", "mode 1 0 2"], None),
+                                   ([], [], "timeslice")):
+            box.trouble = modes
+            box.tell()
+            box.begin(lines)
+            until("with %s and %s GPUs share by %s" % (lines, modes, want),
+                  lambda: [g["sharing"] for g in box.all_gpus()] == [want, want])
+            if "mode 0 0 2" in modes:
+                check("compute mode 'prohibited'" in box.log(), "a GPU that takes nothing is told")
+            box.stop()
+
+
 def try_refusals():
     with GpuBox([V100], LINES) as box:
         box.trouble = ["fail nvmlDeviceGetCount_v2 9"]
@@ -309,6 +330,7 @@ def main():
     try_driver()
     try_hanging_end()
     try_another_card()
+    try_sharing()
     try_dcgm()
     print("found, read, limited, and done without")
 

@@ -172,6 +172,8 @@ static void check_gres(struct newcomers *w, struct seen_node *n, int node, const
             n_slots, n_had);
     if (n->is_odd)
         complain(n, e.text);
+    else if (w->setup.node_has)
+        w->setup.node_has(w->setup.owner, node, slots);
 }
 
 static void see_known(struct newcomers *w, struct seen_node *n, int node,

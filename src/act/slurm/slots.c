@@ -137,8 +137,8 @@ static enum sharing sharing_of(const struct line *l, const char *type, long n_sh
 {
     if (n_shards > 1)
         return SHARING_TIMESLICE;
-    if (sharing_is_slice(type))    // two in one slice would not have one each
-        return SHARING_EXCLUSIVE;
+    if (sharing_is_slice(type))
+        return SHARING_MIG;
     return count_of(l, "mps", NULL) > 0 ? SHARING_MPS : SHARING_UNKNOWN;
 }
 

@@ -59,6 +59,11 @@ struct slurm_setup {
     int (*add_node)(void *owner, const struct slurm_node *n, const struct slurm_slot *slots,
                     int n_slots, struct err *e);
 
+    /* A node that the state has, with as many slots, when it is first seen and when its gres has
+     * changed; NULL: nobody wants to know.
+     */
+    void (*node_has)(void *owner, int node, const struct slurm_slot *slots);
+
     /* A waiting or running job of GOGH's partition that has no token. (One that neither came by the
      * gate nor asks Slurm for a GPU has none, and is left alone.) It may be one that the state has
      * already (its key is there), whose token was never written. True: it was taken in or refused

@@ -150,7 +150,7 @@ struct slurm_slot {
     const char *gres;    // what a pin asks for: "shard", "shard:v100_1", "gpu", "gpu:v100"
     int n_shards;        // of this GPU; 0: it is had whole
     enum slurm_exact exact;
-    enum sharing sharing;    // as gres names say: shards share by turns; "a100_1g.5gb" is a slice
+    enum sharing sharing;    // as gres names say: shards take turns; "a100_1g.5gb" is a slice, MIG
 };
 
 /* The slots of a node from its gres ("gpu:v100_0:1(S:0),gpu:v100_1:1,shard:v100_0:2,..."), in 'a'.

@@ -34,6 +34,11 @@ const struct gpu_type *engine_gpu_type(const struct cluster *declared, const cha
  */
 enum mps_state { MPS_OFF, MPS_AWAITED, MPS_UP };
 
+/* What slices come to, here and with Slurm: nobody shares. Jobs are given GPUs, or a slice as if it
+ * were one, and two would find themselves in one slice. Other modes are as they are.
+ */
+enum sharing engine_slices(enum sharing s);
+
 /* How jobs share a device of this box. Unknown: the driver does not say, or MPS is awaited. */
 enum sharing engine_sharing(const struct device *d, enum mps_state mps);
 

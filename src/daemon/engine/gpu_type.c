@@ -36,14 +36,15 @@ const struct gpu_type *engine_gpu_type(const struct cluster *declared, const cha
     return NULL;
 }
 
-/* MPS before the compute mode: its clients are one process to a device that takes only one. A GPU
- * in slices is nobody's to share: jobs are given GPUs, and two would find themselves in one slice.
- */
+enum sharing engine_slices(enum sharing s)
+{
+    return s == SHARING_MIG ? SHARING_EXCLUSIVE : s;
+}
+
+/* MPS before the compute mode: its clients are one process to a device that takes only one. */
 enum sharing engine_sharing(const struct device *d, enum mps_state mps)
 {
-    if (d->sharing == SHARING_MIG)
-        return SHARING_EXCLUSIVE;
-    if (d->maker != DEVICE_NVIDIA || mps == MPS_OFF)
-        return d->sharing;
+    if (d->sharing == SHARING_MIG || d->maker != DEVICE_NVIDIA || mps == MPS_OFF)
+        return engine_slices(d->sharing);
     return mps == MPS_UP ? SHARING_MPS : SHARING_UNKNOWN;
 }

@@ -84,7 +84,9 @@ struct box {
     struct cluster cluster;
 };
 
-/* Of types that the configuration says nothing of. One with GPUs in several modes stays unknown. */
+/* Of types that the configuration says nothing of. What was known of one is taken back where its
+ * GPUs are in several modes.
+ */
 static void tell_sharing(struct box *b, enum mps_state mps)
 {
     struct cluster *cl = &b->cluster;
@@ -108,7 +110,7 @@ static void tell_sharing(struct box *b, enum mps_state mps)
             log_warn("GPUs of type %s are shared in several ways; make a type of each by 'gputype "
                      "NAME like=%s sharing=...' lines",
                      types[t].name, types[t].name);
-        types[t].sharing = own ? own : n_modes > 1 ? SHARING_UNKNOWN : is;
+        types[t].sharing = own ? own : n_modes > 1 ? SHARING_TAKEN_BACK : is;
     }
     cl->types = types;
 }

@@ -73,8 +73,8 @@ static struct gpu_type type_for(struct arena *a, const struct gpu_type *t,
 {
     struct gpu_type own = *t;
 
-    if (!own.sharing)
-        own.sharing = slot->sharing;
+    if (!own.sharing)    // a gres line says all there is: what it has no word for is no more so
+        own.sharing = slot->sharing ? engine_slices(slot->sharing) : SHARING_TAKEN_BACK;
     if (slot->exact == SLURM_EXACT && slot->n_shards > 1)
         return own;
     own.name = arena_printf(a, "%s-whole", t->name);
@@ -82,13 +82,18 @@ static struct gpu_type type_for(struct arena *a, const struct gpu_type *t,
     return own;
 }
 
+/* GPUs of one type on nodes that share in several ways: it is not known of the type. */
 static int add_type(struct slurm_site *to, const struct gpu_type *t, bool is_described)
 {
     struct cluster *cl = &to->found;
 
-    for (int i = 0; i < cl->n_types; i++)
-        if (strcmp(cl->types[i].name, t->name) == 0)
-            return i;
+    for (int i = 0; i < cl->n_types; i++) {
+        if (strcmp(cl->types[i].name, t->name) != 0)
+            continue;
+        if (cl->types[i].sharing != t->sharing)
+            cl->types[i].sharing = SHARING_TAKEN_BACK;
+        return i;
+    }
     GROW_BESIDE(cl->is_described, cl->n_types, to->cap_types);
     GROW(cl->types, cl->n_types, to->cap_types);
     cl->is_described[cl->n_types] = is_described;
@@ -130,19 +135,54 @@ static int add_node(void *self, const struct slurm_node *node, const struct slur
     return 0;
 }
 
-/* One transaction for all of them; the next view brings again what could not be written. */
+/* How GPUs of a node that is known are shared now; their types stay what they are. */
+static void node_has(void *self, int node, const struct slurm_slot *slots)
+{
+    struct slurm_site *to = self;
+    const struct recovered *base = &to->service->base;
+    const struct node *n = &base->ledger.state.nodes[node];
+
+    for (int i = 0; i < n->n_gpus; i++) {
+        bool is_described;
+        const int known = base->ledger.state.gpus[n->first_gpu + i].type;
+        const struct gpu_type *t =
+            engine_gpu_type(&to->service->config.cluster, slots[i].type, &is_described);
+        if (!t)
+            continue;
+        const struct gpu_type own = type_for(&to->arena, t, &slots[i]);
+        if (strcmp(own.name, base->catalog.types[known].name) == 0)
+            (void)add_type(to, &own, is_described);
+    }
+}
+
+/* Is a type that was found shared otherwise than it was? */
+static bool shares_anew(const struct slurm_site *t)
+{
+    const struct catalog *c = &t->service->base.catalog;
+
+    for (int i = 0; i < t->found.n_types; i++) {
+        const int known = catalog_find_type(c, t->found.types[i].name);
+        const enum sharing was = known < 0 ? SHARING_UNKNOWN : c->types[known].sharing;
+        if (sharing_after(was, t->found.types[i].sharing) != was)
+            return true;
+    }
+    return false;
+}
+
+/* One transaction for all of them; the next view brings again nodes that could not be written. */
 static void install_found(void *self)
 {
     struct slurm_site *t = self;
     struct cluster *cl = &t->found;
     struct err e = { 0 };
+    const bool is_news = cl->n_nodes > 0 || shares_anew(t);
 
-    if (cl->n_nodes == 0)
-        return;
-    if (service_install(t->service, cl, &e) == 0)
+    if (is_news && service_install(t->service, cl, &e) < 0) {
+        if (!t->service->broken)
+            log_error("nodes of Slurm: %s", e.text);
+    } else if (cl->n_nodes > 0) {
         log_info("Slurm has %d nodes with %d GPUs that are new here", cl->n_nodes, cl->n_gpus);
-    else if (!t->service->broken)
-        log_error("nodes of Slurm: %s", e.text);
+    }
     cl->n_nodes = cl->n_types = cl->n_gpus = 0;
     arena_reset(&t->arena);
 }
@@ -272,6 +312,7 @@ static int open_slurm(struct slurm_site *t, const char *driver, struct err *e)
         .key = t->key,
         .owner = t,
         .add_node = add_node,
+        .node_has = node_has,
         .take_job = take_job,
         .node_is = node_is,
         .on_view = install_found,

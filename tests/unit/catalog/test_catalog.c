@@ -446,6 +446,32 @@ TEST(how_gpus_are_shared_is_kept_with_types_and_campaigns)
     check_reload();
 }
 
+TEST(what_was_said_of_sharing_can_be_taken_back)
+{
+    struct gpu_type t = *gpu_type_builtin("v100");
+    int index, theirs;
+
+    for (int sets = 0; sets < 2; sets++) {
+        int (*say)(struct catalog *, const struct gpu_type *, int *, struct err *) =
+            sets ? catalog_set_type : catalog_add_type;
+        t.name = sets ? "set" : "added";
+        for (int i = 0; i < 4; i++) {    // of a new one, too
+            t.sharing = i % 2 ? SHARING_EXCLUSIVE : SHARING_TAKEN_BACK;
+            ck_assert_int_eq(say(&c, &t, &index, NULL), 0);
+            ck_assert_int_eq(c.types[index].sharing, i % 2 ? SHARING_EXCLUSIVE : SHARING_UNKNOWN);
+            check_reload();
+        }
+        t.sharing = SHARING_TAKEN_BACK;
+        ck_assert_int_eq(say(&c, &t, &index, NULL), 0);
+        ck_assert_int_eq(gpu_type_theta(&c.types[index], 2), 2);
+        check_reload();
+    }
+    ck_assert_int_eq(catalog_add_campaign(&c, "theirs", SHARING_MPS, &theirs, NULL), 0);
+    ck_assert_int_eq(catalog_add_campaign(&c, "theirs", SHARING_TAKEN_BACK, &index, NULL), 0);
+    ck_assert(index == theirs && c.campaign_sharing[theirs] == SHARING_UNKNOWN);
+    check_reload();
+}
+
 TEST(a_catalog_takes_so_many_campaigns)
 {
     struct err e = { 0 };

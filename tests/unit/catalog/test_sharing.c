@@ -15,23 +15,26 @@ TEST(every_way_to_share_is_read_as_it_is_written)
         ck_assert_int_eq(sharing_of_number(s), s);
     }
     ck_assert_ptr_null(sharing_name(SHARING_UNKNOWN));
+    ck_assert_str_eq(sharing_name(SHARING_TAKEN_BACK), "unknown");
     ck_assert_int_eq(sharing_of_number(SHARINGS), SHARING_UNKNOWN);
     ck_assert_int_eq(sharing_of_number(-1), SHARING_UNKNOWN);
 }
 
+enum { REFUSED = -2 };
+
 static const struct {
     const char *name, *text;
-    int want;    // -1: refused
+    int want;    // REFUSED, or an enum sharing
 } texts[] = {
     { "nothing is said", "", SHARING_UNKNOWN },
-    { "that nothing is known", "unknown", SHARING_UNKNOWN },
+    { "that nothing is known", "unknown", SHARING_TAKEN_BACK },
     { "capitals", "MPS", SHARING_MPS },
     { "two words", "time-slices", SHARING_TIMESLICE },
     { "nobody shares", "none", SHARING_EXCLUSIVE },
     { "as drivers call it", "EXCLUSIVE_PROCESS", SHARING_EXCLUSIVE },
-    { "a slip", "mpss", -1 },
-    { "a word that is too long", "time slices time slices time slices", -1 },
-    { "a byte too many", "mps\0x", -1 },
+    { "a slip", "mpss", REFUSED },
+    { "a word that is too long", "time slices time slices time slices", REFUSED },
+    { "a byte too many", "mps\0x", REFUSED },
 };
 
 EACH(what_people_write_is_understood_or_refused_with_the_names, texts)
@@ -41,7 +44,7 @@ EACH(what_people_write_is_understood_or_refused_with_the_names, texts)
     size_t len = strcmp(texts[_i].name, "a byte too many") == 0 ? 5 : strlen(texts[_i].text);
     int rc = sharing_read((struct slice){ texts[_i].text, len }, &got, &e);
 
-    ck_assert_msg(rc == (texts[_i].want < 0 ? -EINVAL : 0), "%s", texts[_i].name);
+    ck_assert_msg(rc == (texts[_i].want == REFUSED ? -EINVAL : 0), "%s", texts[_i].name);
     if (rc == 0)
         ck_assert_msg((int)got == texts[_i].want, "%s: %d", texts[_i].name, (int)got);
     else
@@ -88,4 +91,7 @@ TEST(the_last_word_on_how_a_type_is_shared_counts)
     ck_assert(gpu_type_fill(&t, &more) && t.sharing == SHARING_MPS);
     more.sharing = SHARING_UNKNOWN;
     ck_assert(!gpu_type_fill(&t, &more) && t.sharing == SHARING_MPS);
+    ck_assert_int_eq(gpu_type_set(&more, slice_of("sharing"), slice_of("unknown"), NULL), 0);
+    ck_assert(gpu_type_fill(&t, &more) && t.sharing == SHARING_UNKNOWN);
+    ck_assert(!gpu_type_fill(&t, &more) && t.sharing == SHARING_UNKNOWN);
 }

@@ -1048,7 +1048,8 @@ TEST(the_last_word_on_sharing_stays_until_there_is_another)
         bool puts;
         int want;
     } steps[] = { { 0, false, 0 }, { 2, false, 2 }, { 3, false, 3 },
-                  { 0, false, 3 }, { 0, true, 3 },  { 4, true, 4 } };
+                  { 0, false, 3 }, { 0, true, 3 },  { 4, true, 4 },
+                  { -1, true, 0 }, { 2, true, 2 },  { -1, false, 0 } };
     struct store *s = open_store(STORE_CREATE);
 
     ck_assert_int_eq(store_begin(s, NULL), 0);

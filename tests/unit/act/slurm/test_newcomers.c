@@ -21,7 +21,9 @@ static struct world world;
 static struct newcomers *newcomers;
 static struct buf told;    // what came out, in words
 static bool can_add, can_take;
-static long loses_at;    // the job at which a commit fails; 0: none
+static int n_has;                      // words on what nodes have
+static enum sharing has_sharing[3];    // the last ones
+static long loses_at;                  // the job at which a commit fails; 0: none
 
 /* What is told is applied at once, as the daemon does it. */
 static void node_is(void *self, int node, enum node_state is, bool ends_drain, double time_s)
@@ -64,6 +66,13 @@ static int add_node(void *self, const struct slurm_node *n, const struct slurm_s
     return 0;
 }
 
+static void node_has(void *self, int node, const struct slurm_slot *slots)
+{
+    ck_assert_ptr_eq(self, &told);
+    has_sharing[node] = slots[0].sharing;
+    n_has++;
+}
+
 static bool take_job(void *self, const struct slurm_job *j)
 {
     ck_assert_ptr_eq(self, &told);
@@ -83,11 +92,13 @@ static void setup(void)
     buf_init(&told, 4096);
     can_add = can_take = true;
     loses_at = 0;
+    n_has = 0;
     const struct slurm_setup s = { .state = &world.ledger.state,
                                    .partition = "gogh",
                                    .site = "0123456789abcdef",
                                    .owner = &told,
                                    .add_node = add_node,
+                                   .node_has = node_has,
                                    .take_job = take_job,
                                    .node_is = node_is };
     newcomers = newcomers_create(&s);
@@ -206,6 +217,28 @@ EACH(nodes_are_told, lives)
         see_nodes(lives[_i].steps[i].nodes);
         ck_assert_msg(strcmp(buf_text(&told), lives[_i].steps[i].want) == 0, "%s, view %zu: '%s'",
                       lives[_i].name, i + 1, buf_text(&told));
+    }
+}
+
+TEST(what_a_known_node_has_is_told_when_it_changes)
+{
+    static const struct {
+        const char *gres;
+        int n_has;
+        enum sharing want;
+    } views[] = {
+        { "gpu:v100:1,mps:100", 1, SHARING_MPS },
+        { "gpu:v100:1,mps:100", 1, SHARING_MPS },
+        { "gpu:v100:1", 2, SHARING_UNKNOWN },
+        { "gpu:v100:2", 2, SHARING_UNKNOWN },    // not what it had: no word on how it is shared
+        { "gpu:v100:1,shard:2", 3, SHARING_TIMESLICE },
+    };
+
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        struct slurm_node a = { .name = "a", .gres = views[i].gres, .reason = "" };
+        see(&a, 1, NULL, 0);
+        ck_assert_msg(n_has == views[i].n_has && has_sharing[0] == views[i].want, "view %zu: %d",
+                      i + 1, n_has);
     }
 }
 

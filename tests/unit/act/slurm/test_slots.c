@@ -36,7 +36,7 @@ static const struct {
       "v100 shard 2 timeslice;" },
     { "MPS without shards", "gpu:v100:1,mps:100", "v100 gpu 0 mps;" },
     { "a slice of a device", "gpu:a100_1g.5gb:2",
-      "a100_1g.5gb gpu 0* exclusive;a100_1g.5gb gpu 0* exclusive;" },
+      "a100_1g.5gb gpu 0* mig;a100_1g.5gb gpu 0* mig;" },
     { "sockets with a comma", "gpu:v100:1(S:0,1),shard:2(S:0,1)", "v100 shard 2 timeslice;" },
     { "more than one can have", "gpu:v100:65", "?" },
     { "a word too many", "gpu:v100:1:2", "?" },
