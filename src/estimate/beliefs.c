@@ -483,7 +483,7 @@ static double shift_of(struct beliefs *b, int type, int workload)
     const struct own_reading *own =
         b->n_vague > 0 ? own_of(b, LEARN_SPEEDS, type, workload, -1) : NULL;
 
-    if (!own || !is_vague(b, own, type, workload))
+    if (!own || b->kind == ESTIMATOR_NETWORK || !is_vague(b, own, type, workload))
         return 0;
     struct cell_belief is = ask_speed(b, type, workload, -1);
     return with_own(b, LEARN_SPEEDS, type, workload, -1, is).mean - is.mean;

@@ -20,6 +20,7 @@ static void set_up(void)
     nn_init();
     catalog_init(&c);
     beliefs_init(&beliefs, &c);
+    beliefs_use(&beliefs, NULL, ESTIMATOR_HIERARCHICAL);
 }
 
 static void tear_down(void)

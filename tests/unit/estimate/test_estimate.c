@@ -353,6 +353,8 @@ TEST(the_roofline_is_the_prior_and_what_was_measured_of_the_very_cell)
         bool is_read = (job == A && by == B) || (job == C && by < 0);
         struct cell_estimate is = estimate_cell(&w.est, job, 0, by);
         prior_of(&on[job], by < 0 ? NULL : &on[by], g->mem_bytes, &p);
+        if (by >= 0)    // from what was measured of it alone
+            p.ln_speed += (double)estimate_cell(&w.est, job, 0, -1).mean + log(on[job].step_s);
         double noise = hypot(job == A ? 0.3 : CATALOG_NOISE, READING_NOISE);
         double trust = is_read ? p.sd * p.sd / (p.sd * p.sd + noise * noise) : 0;
         double mean = p.ln_speed + trust * (log(job == A ? 3 : 7) - p.ln_speed);
