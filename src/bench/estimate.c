@@ -16,8 +16,8 @@
 
 enum { N_WORKLOADS = 200, N_TYPES = 8, N_UPDATES = 50 };
 
-/* Pairs that were measured: of a site where the model alone speaks of slowdowns, and of a young one,
- * where the network has its say.
+/* Pairs that were measured: of a site where the model alone speaks of slowdowns, and of a young
+ * one, where the network has its say.
  */
 enum { N_PAIRS = 500, N_PAIRS_YOUNG = 100 };
 

@@ -343,8 +343,8 @@ static void tell_network(struct beliefs *b, const struct bends *bends, bool is_o
     arena_release(&a);
 }
 
-/* Is what the posterior has of a speed alone vaguer than what was measured of it? It had no room, or
- * the reading was too far from what can be (site.h).
+/* Is what the posterior has of a speed alone vaguer than what was measured of it? It had no room,
+ * or the reading was too far from what can be (site.h).
  */
 static bool is_vague(const struct beliefs *b, const struct own_reading *own, int type, int workload)
 {
