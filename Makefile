@@ -84,7 +84,7 @@ build/build.ninja:
 build-test/build.ninja:
 	@meson setup build-test $(SANITIZED)=address,undefined
 build-memcheck/build.ninja:
-	@meson setup build-memcheck -Ddebug=true
+	@meson setup build-memcheck -Ddebug=true -Dwerror=false
 build-tsan/build.ninja:
 	@meson setup build-tsan $(SANITIZED)=thread
 build-fuzz/build.ninja:
