@@ -404,6 +404,7 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.theta = set->theta;
     s->cycle.options = solve_defaults;
     s->cycle.options.price_w = set->price_w;
+    s->cycle.options.delay_w = set->delay_w;
     s->cycle.options.settle_s = set->settle_s;
     s->cycle.options.power_cap_w = set->power_cap_w;
     s->cycle.options.may_limit = set->power_limits != 0;

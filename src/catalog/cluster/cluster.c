@@ -32,7 +32,7 @@ static const struct setting {
     const char *key;
     size_t offset;
     bool is_int;
-    double normal, low, high;
+    double normal, low, high;    // a normal value outside of the range is called "auto"
     const char *const *names;    // the values' names, up to NULL; NULL: a number
 } settings[] = {
 #define SET(field, is_int, normal, low, high)                                             \
@@ -46,7 +46,8 @@ static const struct setting {
     SET(settle_s, false, 300, 0, 86400),
     SET(report_s, false, 300, 1, 1e9),
     SET(noise, false, 0.05, 0, 1),
-    SET(price_w, false, 50, 0, 1e5),
+    SET(delay_w, false, -1, 0, 1e6),
+    SET(price_w, false, 0, 0, 1e5),
     SET(power_cap_w, false, 0, 0, 1e9),
     SET(confidence_z, false, 1, 0, 5),
     SET(decide_s, false, 0, 0, 86400),
@@ -56,6 +57,8 @@ static const struct setting {
       POWER_MODELS - 1, power_models },
 #undef SET
 };
+
+#define SETTING_AUTO "auto"
 
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -223,6 +226,12 @@ static int parse_workload(struct parser *p, struct err *e)
     return 0;
 }
 
+/* Is its normal value one that stands for a rule? */
+static bool has_auto(const struct setting *s)
+{
+    return s->normal < s->low;
+}
+
 /* A setting's value from a word: a number in its range, or the place of its name in the list. */
 static int setting_value(const struct parser *p, const struct setting *s, struct slice word,
                          double *out, struct err *e)
@@ -235,10 +244,14 @@ static int setting_value(const struct parser *p, const struct setting *s, struct
     if (s->names != NULL)
         return err_set(e, EINVAL, "%s:%d: %s wants %s or %s", HERE(p), s->key, s->names[0],
                        s->names[1]);
+    if (has_auto(s) && slice_is(word, SETTING_AUTO)) {
+        *out = s->normal;
+        return 0;
+    }
     if (text_to_double(word, out) < 0 || *out < s->low || *out > s->high ||
         (s->is_int && *out != (int)*out))
-        return err_set(e, EINVAL, "%s:%d: %s wants a %snumber from %g to %g", HERE(p), s->key,
-                       s->is_int ? "whole " : "", s->low, s->high);
+        return err_set(e, EINVAL, "%s:%d: %s wants a %snumber from %g to %g%s", HERE(p), s->key,
+                       s->is_int ? "whole " : "", s->low, s->high, has_auto(s) ? ", or auto" : "");
     return 0;
 }
 
@@ -277,7 +290,7 @@ static int parse_set(struct parser *p, struct err *e)
     return err_set(
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, settle_s, report_s, noise, price_w, power_cap_w, confidence_z, decide_s, "
+        "restart_s, settle_s, report_s, noise, delay_w, price_w, power_cap_w, confidence_z, decide_s, "
         "theta, power_limits, power_model",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }
@@ -448,7 +461,9 @@ bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_set
     const void *field = (const char *)s + settings[i].offset;
     out->key = settings[i].key;
     out->value = settings[i].is_int ? *(const int *)field : *(const double *)field;
-    out->word = settings[i].names != NULL ? settings[i].names[(int)out->value] : NULL;
+    out->word = settings[i].names != NULL ? settings[i].names[(int)out->value]
+                : has_auto(&settings[i]) && out->value == settings[i].normal ? SETTING_AUTO
+                                                                             : NULL;
     return true;
 }
 

@@ -183,6 +183,7 @@ static void use_settings(struct service *s)
         log_error("%s", e.text);    // it was there when the configuration was checked
     executor_set_grace(x, s->config.grace_s);
     o->price_w = set->price_w;
+    o->delay_w = set->delay_w;
     o->settle_s = set->settle_s;
     o->power_cap_w = set->power_cap_w;
     o->may_limit = set->power_limits && x->takes_limits;

@@ -160,11 +160,37 @@ static void lower_nodes(struct lowering *l)
     p->nodes = nodes;
 }
 
+/* What a second of a usual job's time is worth: as was said, or so much of a GPU's power, of the mean
+ * over GPUs of which it is known: the knob between energy and time, in a unit that fits any
+ * hardware.
+ */
+#define DELAY_SHARE 0.3
+
+static double usual_delay_w(const struct snapshot *s, const struct solve_options *o)
+{
+    double sum_w = 0;
+    int n = 0;
+
+    if (o->objective != OBJECTIVE_JOULES || o->delay_w >= 0)
+        return o->objective == OBJECTIVE_JOULES ? o->delay_w : 0;
+    for (int g = 0; g < s->n_gpus; g++) {
+        double cap_w = s->catalog->types[s->gpus[g].type].cap_w;
+        sum_w += cap_w > 0 ? cap_w : 0;
+        n += cap_w > 0;
+    }
+    return n > 0 ? DELAY_SHARE * sum_w / n : 0;
+}
+
 int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,
                   const struct solve_options *o, struct lowered *out, struct err *e)
 {
     struct problem *p = &out->problem;
-    struct lowering l = { .arena = a, .snapshot = s, .est = est, .options = o, .problem = p };
+    struct lowering l = { .arena = a,
+                          .snapshot = s,
+                          .est = est,
+                          .options = o,
+                          .problem = p,
+                          .delay_w = usual_delay_w(s, o) };
 
     out->snapshot = s;
     *p = (struct problem){ .theta = o->may_share ? s->theta : 1,

@@ -6,6 +6,7 @@
 #ifndef OPTIMIZE_MODEL_LOWER_INNER_H
 #define OPTIMIZE_MODEL_LOWER_INNER_H
 
+#include <math.h>
 #include <stdbool.h>
 
 #include "catalog/cluster/snapshot.h"
@@ -19,11 +20,22 @@ struct lowering {
     const struct estimator *est;
     const struct solve_options *options;
     struct problem *problem;
+    double delay_w;                // what a second of a usual job's time is worth
     int *type_of, *type_at;        // problem to catalog, and back (-1: no such GPU)
     int *workload_of, *kind_at;    // kind to workload; snapshot's job to kind
     double *missed;                // (n_kinds) steps/s needed that no type holds; 0: none
     double *wake_s;    // (n_types) the longest that a GPU takes to wake; NULL: all are awake
 };
+
+/* Each step of priority doubles a job's weight in all that it costs to keep it waiting, up to this
+ * many steps.
+ */
+#define PRIORITY_STEPS 5
+
+static inline double lower_weight(const struct job_spec *s)
+{
+    return exp2(fmin(fmax(s->priority, -PRIORITY_STEPS), PRIORITY_STEPS));
+}
 
 void lower_kinds(struct lowering *l);      // what kinds of work do on every type
 void lower_values(struct lowering *l);     // what a step is worth: after the power limits

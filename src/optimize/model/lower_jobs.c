@@ -27,9 +27,6 @@
 #define WAIT_MOST_W 1e5
 #define STOP_W 1e6
 
-/* Each step of priority doubles a job's weight in all of these, up to this many steps. */
-#define PRIORITY_STEPS 5
-
 /* A move is paid back by what it saves until the job ends; but not for longer than the cluster
  * stays as it is, and never in less than MOVE_LEAST_S. The promise that is not kept meanwhile
  * counts for this part: all of it would keep others from ever being kept.
@@ -103,8 +100,9 @@ static double move_w(const struct lowering *l, const struct snapshot_job *sj,
     int type = p->gpus[j->present[0]].type;
     double speed = (double)p->speed[problem_cell(p, type, j->kind, -1)];
     double watts = (double)p->watts[type * p->n_kinds + j->kind];
-    double joules = l->options->move_s * (j->n_present * (watts + p->price_w) +
-                                          (j->need > 0 ? MOVE_SHORT * j->short_w : 0));
+    double joules =
+        l->options->move_s * (j->n_present * (watts + p->price_w) + p->kinds[j->kind].time_w +
+                              (j->need > 0 ? MOVE_SHORT * j->short_w : 0));
 
     return joules / pay_s(sj, speed, MOVE_LEAST_S);
 }
@@ -149,7 +147,7 @@ static void lower_job(struct lowering *l, int job)
     const struct snapshot_job *sj = &l->snapshot->jobs[job];
     const struct job_spec *spec = sj->spec;
     struct problem_job *j = &l->problem->jobs[job];
-    double weight = exp2(fmin(fmax(spec->priority, -PRIORITY_STEPS), PRIORITY_STEPS));
+    double weight = lower_weight(spec);
     double age = fmin(sj->waited_s / AGE_S, AGE_MOST);
 
     *j = (struct problem_job){

@@ -26,7 +26,9 @@
  */
 #define RATE_STEP 1.05
 
-/* A kind for every (workload, rate) that some job has. */
+/* A kind for every workload, rate and price of time that some job has. A server's time has none: it
+ * takes as long as it takes.
+ */
 static void find_kinds(struct lowering *l)
 {
     const struct snapshot *s = l->snapshot;
@@ -42,17 +44,18 @@ static void find_kinds(struct lowering *l)
     for (int j = 0; j < s->n_jobs; j++) {
         int w = s->jobs[j].workload, k = first[w];
         double rate = job_serves(s->jobs[j].spec);
+        double time_w = rate > 0 ? 0 : l->delay_w * lower_weight(s->jobs[j].spec);
         rate = rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
-        while (k >= 0 && p->kinds[k].rate != rate)
+        while (k >= 0 && (p->kinds[k].rate != rate || p->kinds[k].time_w != time_w))
             k = next[k];
         if (k < 0) {
             k = p->n_kinds++;
             next[k] = first[w];
             first[w] = k;
             l->workload_of[k] = w;
-            /* No price of time: priority and deadline are in what waiting and promises cost. */
-            p->kinds[k] =
-                (struct problem_kind){ .name = s->catalog->workloads[w].name, .rate = rate };
+            p->kinds[k] = (struct problem_kind){ .name = s->catalog->workloads[w].name,
+                                                 .rate = rate,
+                                                 .time_w = time_w };
         }
         l->kind_at[j] = k;
     }

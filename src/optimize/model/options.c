@@ -2,7 +2,7 @@
 
 #include "base/text/text.h"
 
-const struct solve_options solve_defaults = { .price_w = 50,
+const struct solve_options solve_defaults = { .delay_w = -1,
                                               .move_s = 60,
                                               .settle_s = 300,
                                               .unfit_max = 0.25,

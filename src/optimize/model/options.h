@@ -16,6 +16,7 @@ enum objective {
 struct solve_options {
     enum objective objective;    // for those that have a choice: "gogh"
     double price_w;              // what a GPU-second is worth, in joules
+    double delay_w;              // what a second of a job's time is worth; below 0: by the caps
     double power_cap_w;          // of the whole cluster; 0: none
     double move_s;               // running time that a move loses
     double settle_s;             // who started less than this ago stays where it is
@@ -29,8 +30,8 @@ struct solve_options {
     bool may_sleep;     // empty GPUs fall asleep; false: they idle
 };
 
-/* The values of a run that says nothing: joules, 50 W, no cap, 60 s, 300 s, 0.25 and 0.9,
- * everything allowed but power limits.
+/* The values of a run that says nothing: joules, no price of GPUs, a job's time by the caps, no
+ * power cap, 60 s, 300 s, 0.25 and 0.9, everything allowed but power limits.
  */
 extern const struct solve_options solve_defaults;
 
