@@ -134,7 +134,7 @@ void changes_estimate(struct changes *c)
     for (int beside = -1; beside < p->n_kinds; beside++) {
         long cell = problem_cell(p, type, kind, beside);
         p->speed[cell] *= times;
-        p->low[cell] *= times;
+        p->held[cell] *= times;
     }
     if (p->kinds[kind].value_j > 0)
         p->kinds[kind].value_j = problem_best_joules(p, kind);

@@ -131,9 +131,9 @@ static void add_combination(struct program *g, const struct problem *p, int one,
                             const struct yield *y, int place)
 {
     program_column(g, y->cost_w);
-    add_job_entries(g, p, one, y->low[0]);
+    add_job_entries(g, p, one, y->held[0].mean);
     if (two != one)
-        add_job_entries(g, p, two, y->low[1]);
+        add_job_entries(g, p, two, y->held[1].mean);
     program_entry(g, 2 * p->n_jobs + place, 1);
 }
 

@@ -12,12 +12,22 @@
 #include "base/text/buf.h"
 #include "base/text/file.h"
 #include "base/text/text.h"
+#include "catalog/cluster/cluster.h"
 
 int cmd_fail(const struct err *e)
 {
     fflush(stdout);
     fprintf(stderr, "gogh: %s\n", e->text);
     return e->code == ENOTCONN ? EXIT_NO_DAEMON : EXIT_NO;
+}
+
+int cmd_cluster(struct arena *a, const char *path, struct cluster *out, struct err *e)
+{
+    int rc = cluster_read(a, path, out, e);
+
+    if (rc == 0 && out->notice != NULL)
+        fprintf(stderr, "gogh: %s\n", out->notice);
+    return rc;
 }
 
 int cmd_misuse(const struct cmd *c, const char *format, ...)

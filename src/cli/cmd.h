@@ -91,6 +91,10 @@ int cmd_run(const struct cmd *c, int argc, char **argv);
 /* Say "gogh: text" on stderr; gives the exit status of that failure. */
 int cmd_fail(const struct err *e);
 
+/* cluster_read, which also says what the file says in vain. */
+struct cluster;
+int cmd_cluster(struct arena *a, const char *path, struct cluster *out, struct err *e);
+
 /* Say what is wrong and how the command is used, on stderr; gives EXIT_MISUSE. */
 int cmd_misuse(const struct cmd *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -27,7 +27,7 @@ void cycle_init(struct cycle *c)
     nn_init();
     arena_init(&c->arena);
     arena_init(&c->unsafe_arena);
-    estimator_init(&c->estimator, c->catalog, c->confidence_z);
+    estimator_init(&c->estimator, c->catalog, 1);
     refiner_init(&c->refiner, c->catalog, &c->estimator);
     c->n_decisions = c->n_fallbacks = c->n_moves = 0;
     c->kept = kept_create();

@@ -71,7 +71,6 @@ struct cycle {
     struct solve_options options;    // price, cap, levers
     uint64_t settings;               // raised by who changes 'options' between a look and its act
     struct kept_prices *kept;        // the solver's, from decision to decision; owned
-    double confidence_z;             // promises hold at estimate minus z standard deviations
     int theta;                       // jobs that may share a GPU
     struct estimator estimator;
     struct refiner refiner;

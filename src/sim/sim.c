@@ -400,11 +400,11 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.catalog = &s->belief;
     s->cycle.on_plan = s->options.on_plan;
     s->cycle.owner = s->options.owner;
-    s->cycle.confidence_z = set->confidence_z;
     s->cycle.theta = set->theta;
     s->cycle.options = solve_defaults;
     s->cycle.options.price_w = set->price_w;
     s->cycle.options.delay_w = set->delay_w;
+    s->cycle.options.promise_w = set->promise_w;
     s->cycle.options.settle_s = set->settle_s;
     s->cycle.options.power_cap_w = set->power_cap_w;
     s->cycle.options.may_limit = set->power_limits != 0;

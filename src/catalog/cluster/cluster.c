@@ -48,8 +48,8 @@ static const struct setting {
     SET(noise, false, 0.05, 0, 1),
     SET(delay_w, false, -1, 0, 1e6),
     SET(price_w, false, 0, 0, 1e5),
+    SET(promise_w, false, 3000, 0, 1e6),
     SET(power_cap_w, false, 0, 0, 1e9),
-    SET(confidence_z, false, 1, 0, 5),
     SET(decide_s, false, 0, 0, 86400),
     SET(theta, true, 2, 1, THETA_MAX),
     SET(power_limits, true, 0, 0, 1),
@@ -287,10 +287,17 @@ static int parse_set(struct parser *p, struct err *e)
         put_setting(&p->out->settings, s, v);
         return 0;
     }
+    if (slice_is(w[1].value, "confidence_z")) {
+        p->out->notice = arena_printf(p->arena,
+                                      "%s:%d: confidence_z does nothing any more: what a promise "
+                                      "is worth is promise_w, e.g. 'set promise_w 10000'",
+                                      HERE(p));
+        return 0;
+    }
     return err_set(
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, settle_s, report_s, noise, delay_w, price_w, power_cap_w, confidence_z, decide_s, "
+        "restart_s, settle_s, report_s, noise, delay_w, price_w, promise_w, power_cap_w, decide_s, "
         "theta, power_limits, power_model",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }

@@ -43,8 +43,8 @@ struct cluster_settings {
     double noise;            // sd of ln throughput of one measurement; 0.05
     double delay_w;          // what a second of a job's time is worth, in joules; -1: by the caps
     double price_w;          // the same of a GPU's; 0
+    double promise_w;        // what a promise is worth that is wholly missed; 3000
     double power_cap_w;      // of the whole cluster; 0: none
-    double confidence_z;     // promises hold at estimate minus z standard deviations; 1
     double decide_s;         // at most one decision in this time; 0: on each event
     int theta;               // jobs that may share a GPU; 2
     int power_limits;        // 1: plans may limit the power of GPUs; 0
@@ -81,6 +81,7 @@ struct cluster {
     bool *says_kind;               // (n_workloads) the line says training or inference
     int n_gpus;
     struct cluster_settings settings;
+    const char *notice;    // what the file says in vain, for people; NULL: nothing
 };
 
 /* Parse 'text'; 'name' is for messages. -EINVAL with line and cure. */

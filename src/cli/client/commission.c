@@ -168,7 +168,7 @@ static int find_types(struct arena *a, struct catalog *c, const bool **out, int 
 
     *theta = 2;
     if (given.cluster != NULL)
-        rc = cluster_read(a, given.cluster, &cluster, e);
+        rc = cmd_cluster(a, given.cluster, &cluster, e);
     for (int i = 0; given.cluster != NULL && rc == 0 && i < cluster.n_types; i++)
         rc = catalog_add_type(c, &cluster.types[i], &index, e);
     if (rc < 0)

@@ -29,6 +29,8 @@ static int read_config(struct arena *a, const char *path, bool may_lack, struct 
 {
     int rc = config_read(a, path != NULL ? path : CONFIG_PATH, out, e);
 
+    if (rc == 0 && out->cluster.notice != NULL)
+        fprintf(stderr, "gogh: %s\n", out->cluster.notice);
     if (rc != -ENOENT || path != NULL)
         return rc;
     if (!may_lack)

@@ -197,7 +197,7 @@ static int read_all(struct advice *v, struct err *e)
 {
     const struct advise_options *o = v->options;
     struct history_options h = { .shards = (int)o->shards, .keeps_types = o->keeps_types };
-    int rc = cluster_read(v->arena, o->cluster, &v->cluster, e);
+    int rc = cmd_cluster(v->arena, o->cluster, &v->cluster, e);
 
     if (rc < 0)
         return rc;

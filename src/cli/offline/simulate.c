@@ -388,7 +388,7 @@ static int run(const struct cmd_call *call, struct err *e)
     };
 
     nn_init();
-    if (cluster_read(call->arena, o->cluster, &cl, e) < 0 ||
+    if (cmd_cluster(call->arena, o->cluster, &cl, e) < 0 ||
         trace_read(call->arena, o->trace, &t, e) < 0)
         return -e->code;
     ground_name_batches(call->arena, &t, &cl);

@@ -158,7 +158,7 @@ static int generate(const struct options *o, struct arena *a, struct err *e)
     struct cluster cl;
     struct ground g;
     struct trace t;
-    if (cluster_read(a, o->cluster, &cl, e) < 0 || open_ground(o, &cl, &g, e) < 0)
+    if (cmd_cluster(a, o->cluster, &cl, e) < 0 || open_ground(o, &cl, &g, e) < 0)
         return -e->code;
     int rc = trace_draw_init(&draw, a, &g.truth, &cl, o->reference, how.seed, e);
     if (rc == 0)

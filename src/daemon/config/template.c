@@ -144,10 +144,11 @@ const char *const config_template[] = {
     "#set theta 2\n"
     "#set move_s 60\n"
     "#set settle_s 300\n"
-    "#set price_w 50\n"
+    "#set delay_w auto\n"
+    "#set promise_w 3000\n"
+    "#set price_w 0\n"
     "#set power_cap_w 0\n"
     "#set power_limits 0\n"
-    "#set confidence_z 1\n"
     "#set sleep_after_s 60\n"
     "#set wake_s 5\n",
     NULL,

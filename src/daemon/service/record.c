@@ -446,6 +446,7 @@ static void put_options(struct record *r)
                o->objective == OBJECTIVE_WATTS ? "watts" : "joules");
     put_number(&b, "price_w", o->price_w);
     put_number(&b, "delay_w", o->delay_w);
+    put_number(&b, "promise_w", o->promise_w);
     put_number(&b, "power_cap_w", o->power_cap_w);
     put_number(&b, "move_s", o->move_s);
     put_number(&b, "settle_s", o->settle_s);

@@ -145,7 +145,6 @@ static int open_cycle(struct service *s, struct err *e)
     c->ledger = &s->base.ledger;
     c->catalog = &s->base.catalog;
     c->options = solve_defaults;
-    c->confidence_z = set->confidence_z;
     c->theta = set->theta;
     c->kind = (enum estimator_kind)s->config.estimator;
     cycle_init(c);
@@ -182,8 +181,11 @@ static void use_settings(struct service *s)
     if (solver_by_name(s->config.policy, (uint64_t)s->config.seed, &s->cycle.solver, &e) < 0)
         log_error("%s", e.text);    // it was there when the configuration was checked
     executor_set_grace(x, s->config.grace_s);
+    if (s->config.cluster.notice != NULL)
+        log_warn("%s", s->config.cluster.notice);
     o->price_w = set->price_w;
     o->delay_w = set->delay_w;
+    o->promise_w = set->promise_w;
     o->settle_s = set->settle_s;
     o->power_cap_w = set->power_cap_w;
     o->may_limit = set->power_limits && x->takes_limits;

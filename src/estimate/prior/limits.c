@@ -87,7 +87,7 @@ double limits_undo_bent(const struct gpu_type *g, int limit_w, double watts, str
  * with the least (watts + 50 W) * time, on each of its four boards (docs/experiments.md).
  */
 #define OFFER_LOW 0.3      // of the room between idle and cap: the deepest
-#define OFFER_STEP 0.16    // and from one to the next
+#define OFFER_STEP 0.08    // and from one to the next
 
 static double to_5(double w)
 {

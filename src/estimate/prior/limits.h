@@ -55,7 +55,7 @@ struct limit_bend limit_bend_mean(const struct limit_bend *b, const double *weig
  */
 double limits_undo_bent(const struct gpu_type *g, int limit_w, double watts, struct limit_bend b);
 
-enum { LIMITS_OFFERED = 3 };
+enum { LIMITS_OFFERED = 7 };
 
 /* The limits that plans choose from, falling, into 'out' (LIMITS_OFFERED); returns how many: from
  * the type's lowest limit or the deepest that pays, whichever is higher, in steps up. None for a

@@ -66,7 +66,7 @@ static bool gang_begin(struct gang_pricing *s, bool is_near, double *reduced_w)
 
     if (!problem_gang_yield(x->p, s->type, c->limit, j->kind, c->n, is_near, &y))
         return false;
-    c->cost_w = y.cost_w + problem_short_w(j, y.low[0]) + (c->stays ? 0 : job_fee_w(j));
+    c->cost_w = y.cost_w + problem_short_w(x->p, j, y.held[0]) + (c->stays ? 0 : job_fee_w(j));
     c->over_w = (y.watts / c->n - x->p->types[s->type].idle_w) * x->p->watts_margin;
     *reduced_w = c->cost_w - x->dual[c->job];
     return true;

@@ -25,7 +25,7 @@ static double resident_w(const struct exact_program *x, const struct gpu_group *
 
     if (resident->class >= 0 || is_spread(j))
         return w;
-    return w + problem_short_w(j, low) + (resident->stays ? 0 : job_fee_w(j));
+    return w + problem_least_short_w(j, low) + (resident->stays ? 0 : job_fee_w(j));
 }
 
 /* What it brings there at the present duals, less that; -HUGE_VAL: it is not there. */
@@ -82,8 +82,8 @@ static void single_offer(struct single_pricing *s, const struct yield *y, int n,
     c->cost_w = y->cost_w;
     c->over_w = (y->watts - s->x->p->types[s->group->type].idle_w) * s->x->p->watts_margin;
     for (int i = 0; i < n; i++) {
-        c->low[i] = y->low[i];
-        c->cost_w += resident_w(s->x, s->group, &c->residents[i], y->low[i]);
+        c->low[i] = y->held[i].mean;
+        c->cost_w += resident_w(s->x, s->group, &c->residents[i], y->held[i].mean);
     }
     filter_offer(s->w, c, reduced_w);
 }
@@ -101,7 +101,7 @@ static void single_fill(struct single_pricing *s, const struct yield *y, int i, 
     if (i == s->n_own || s->kinds[i] != s->kinds[i - 1])
         from = x->first_resident[s->kinds[i]];
     for (int k = from; k < x->first_resident[s->kinds[i] + 1]; k++) {
-        double rest_w = reduced_w - resident_worth(x, s->group, &x->residents[k], y->low[i]);
+        double rest_w = reduced_w - resident_worth(x, s->group, &x->residents[k], y->held[i].mean);
         if (rest_w - best[i + 1] > s->w->most_w || !may_join(s, &x->residents[k], i, n))
             continue;
         s->column.residents[i] = x->residents[k];
@@ -128,9 +128,9 @@ static void single_of_kinds(struct single_pricing *s, const struct yield *y, int
     double reduced_w = y->cost_w + s->group->gpu_w + s->group->watt_w * over_w;
 
     for (int i = 0; i < s->n_own; i++)
-        reduced_w -= resident_worth(s->x, s->group, &s->column.residents[i], y->low[i]);
+        reduced_w -= resident_worth(s->x, s->group, &s->column.residents[i], y->held[i].mean);
     for (int i = n - 1; i >= s->n_own; i--)
-        best[i] = best[i + 1] + kind_worth(s, s->kinds[i], y->low[i]);
+        best[i] = best[i + 1] + kind_worth(s, s->kinds[i], y->held[i].mean);
     if (reduced_w - best[s->n_own] <= s->w->most_w)
         single_fill(s, y, s->n_own, n, 0, reduced_w, best);
 }

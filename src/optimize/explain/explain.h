@@ -68,6 +68,7 @@ struct candidate {
     double watts;               // the GPU's draw with all on it (a gang's: of all its GPUs)
     double joules;              // what it adds to that until its work is done; NaN: unknown
     struct candidate_cost cost;    // NaN where it cannot run
+    double kept;                   // the chance that its promise holds
     double margin;                 // low / need - 1; NaN: it has no promise
     double wake_s;                 // its GPUs sleep, and are awake in so many seconds; 0
     double neighbour_speed;    // what is left to the neighbour, as a part of what it has now; NaN

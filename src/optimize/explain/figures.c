@@ -22,7 +22,7 @@ static double total_w(const struct problem *p, int type, int limit, const int *j
         return INFINITY;
     double w = y->cost_w;
     for (int i = 0; i < n; i++)
-        w += problem_short_w(&p->jobs[jobs[i]], y->low[i]);
+        w += problem_short_w(p, &p->jobs[jobs[i]], y->held[i]);
     return w;
 }
 
@@ -46,13 +46,14 @@ int explain_best_limit(const struct explain *q, int gpu)
 /* The job somewhere, under one setting. */
 struct trial {
     int limit;
-    bool has_room;                 // the power cap allows it
-    int n_on;                      // others on the GPU
-    double total_w;                // of the GPUs with all on them
-    double before_w;               // and without it
-    double drawn_w;                // more than a cap counts without it
-    double watts_then;             // of the GPUs without it, empty ones asleep
-    double speed, low;             // of the job, as it is counted on
+    bool has_room;        // the power cap allows it
+    int n_on;             // others on the GPU
+    double total_w;       // of the GPUs with all on them
+    double before_w;      // and without it
+    double drawn_w;       // more than a cap counts without it
+    double watts_then;    // of the GPUs without it, empty ones asleep
+    double speed;         // of the job, as it is counted on
+    struct held held;
     struct yield with, without;    // on one GPU: those there, the job last; and those there
 };
 
@@ -70,7 +71,7 @@ static bool try_limit(const struct explain *q, const struct candidate *c,
     if (c->n_gpus == 1)
         t->total_w = total_w(q->p, c->type, limit, jobs, n_on + 1, &t->with);
     else if (problem_gang_yield(q->p, c->type, limit, q->j->kind, c->n_gpus, is_near, &t->with))
-        t->total_w = t->with.cost_w + problem_short_w(q->j, t->with.low[0]);
+        t->total_w = t->with.cost_w + problem_short_w(q->p, q->j, t->with.held[0]);
     else
         return false;
     t->before_w = total_w(q->p, c->type, n_on ? g->limit : 0, jobs, n_on, &t->without);
@@ -78,7 +79,7 @@ static bool try_limit(const struct explain *q, const struct candidate *c,
     t->watts_then = n_on ? t->without.watts : c->n_gpus * type->sleep_w;
     t->has_room = t->drawn_w * q->p->watts_margin <= q->room_w;
     t->speed = t->with.speed[n_on];
-    t->low = t->with.low[n_on];
+    t->held = t->with.held[n_on];
     return isfinite(t->total_w) && isfinite(t->before_w);
 }
 
@@ -107,14 +108,15 @@ static void fill_cost(const struct explain *q, struct candidate *c, const int *g
 {
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
     struct candidate_cost *w = &c->cost;
-    double speed = t->speed / (double)trust.speed, low = t->low / (double)trust.low;
+    double speed = t->speed / (double)trust.speed;
 
     *w = (struct candidate_cost){ .draw_w = t->with.watts - t->watts_then,
                                   .price_w = t->n_on ? 0 : c->n_gpus * q->p->price_w,
                                   .work_w = -k->value_j * problem_done(k, t->speed),
-                                  .short_w = problem_short_w(q->j, t->low) };
+                                  .short_w = problem_short_w(q->p, q->j, t->held) };
     w->hope_w = k->value_j * (problem_done(k, t->speed) - problem_done(k, speed)) +
-                problem_short_w(q->j, low) - w->short_w;
+                problem_short_w(q->p, q->j, held_times(t->held, 1 / (double)trust.held)) -
+                w->short_w;
     if (!gpus || !problem_is_at(q->j, gpus, c->n_gpus)) {
         w->move_w = q->j->n_present ? q->j->move_w : 0;
         for (int i = 0; i < c->n_gpus && gpus; i++) {
@@ -136,19 +138,19 @@ static void fill_neighbours(const struct explain *q, struct candidate *c, int gp
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *other = &q->p->jobs[g->jobs[i]];
         double share = t->with.speed[i] / t->without.speed[i];
-        double low =
-            t->with.low[i] / (double)problem_trust(q->p, c->type, other->kind, g->n_jobs + 1).low;
+        double low = held_low(t->with.held[i]) /
+                     (double)problem_trust(q->p, c->type, other->kind, g->n_jobs + 1).held;
         if (c->neighbour < 0 || share < c->neighbour_speed) {
             c->neighbour = g->jobs[i];
             c->neighbour_speed = share;
         }
-        c->neighbour_keeps &= low >= other->need * (1 - PROBLEM_SHORT);
+        c->neighbour_keeps &= low >= other->need * (1 - PROMISE_SHORT);
     }
 }
 
 void explain_nowhere(struct candidate *c)
 {
-    c->speed = c->low = c->high = c->watts = c->joules = c->margin = c->cost.cost_w = NAN;
+    c->speed = c->low = c->high = c->watts = c->joules = c->margin = c->kept = c->cost.cost_w = NAN;
     c->neighbour_speed = NAN;
 }
 
@@ -167,7 +169,8 @@ enum explain_fit explain_there(const struct explain *q, struct candidate *c, con
     c->limit_w = p->types[c->type].limits[t.limit].limit_w;
     c->counted = (double)trust.speed;
     c->speed = t.speed / (double)trust.speed;
-    c->low = fmin(t.low / (double)trust.low, c->speed);
+    c->low = fmin(held_low(t.held) / (double)trust.held, c->speed);
+    c->kept = promise_kept(q->j->need, held_times(t.held, 1 / (double)trust.held));
     c->high = c->low > 0 ? c->speed * c->speed / c->low : c->speed;
     c->watts = t.with.watts;
     c->margin = q->j->need > 0 ? c->low / q->j->need - 1 : (double)NAN;

@@ -257,7 +257,7 @@ static bool read_cells(struct problem_reader *r, const struct doc_at *at, int ki
     struct problem *p = r->p;
     double *factor = rows, *deviation = rows + r->n_listed;
     float *speed = &p->speed[problem_cell(p, at->index, kind, -1)];
-    float *low = &p->low[problem_cell(p, at->index, kind, -1)];
+    float *low = &p->held[problem_cell(p, at->index, kind, -1)];
 
     if (!(sd >= 0))
         return doc_wrong(at, "sd", "%g for kind %d: want 0 or more", sd, kind);
@@ -285,7 +285,7 @@ static void copy_cells(struct problem_reader *r, int type)
     for (int k = r->n_listed; k < p->n_kinds; k++) {
         long to = problem_cell(p, type, k, -1), from = problem_cell(p, type, r->of[k], -1);
         memcpy(&p->speed[to], &p->speed[from], bytes);
-        memcpy(&p->low[to], &p->low[from], bytes);
+        memcpy(&p->held[to], &p->held[from], bytes);
         p->watts[type * p->n_kinds + k] = p->watts[type * p->n_kinds + r->of[k]];
     }
 }
@@ -344,7 +344,7 @@ static bool read_types(struct problem_reader *r)
     p->types = ARENA_ARRAY(a, struct problem_type, (size_t)p->n_types);
     p->watts = ARENA_ARRAY(a, float, cells);
     p->speed = ARENA_ARRAY(a, float, cells *width);
-    p->low = ARENA_ARRAY(a, float, cells *width);
+    p->held = ARENA_ARRAY(a, float, cells *width);
     r->rows = ARENA_ARRAY(a, double, 5 * (size_t)r->n_listed);
     return each(r, "types", list, p->n_types, read_type);
 }

@@ -166,7 +166,7 @@ static void make_row(struct problem_maker *m, int type, int kind)
     double held_alone = exp(-p->z * sd), held = exp(-p->z * decimals(sd + 0.03, 3));
     double hurt = (0.85 - 0.08 * m->tier[type]) * (0.4 + 0.6 * m->heavy[kind]);
 
-    p->low[problem_cell(p, type, kind, -1)] = (float)((double)*alone * held_alone);
+    p->held[problem_cell(p, type, kind, -1)] = (float)((double)*alone * held_alone);
     for (int n = 0; n < p->n_kinds; n++) {
         long cell = problem_cell(p, type, kind, n);
         double chance = rng_uniform(&m->cells);
@@ -175,7 +175,7 @@ static void make_row(struct problem_maker *m, int type, int kind)
         bool fits = p->kinds[kind].mem_gib + p->kinds[n].mem_gib <= p->types[type].mem_gib;
         double speed = (double)*alone * (is_never || !fits ? 0 : decimals(clip(r, 0.3, 1), 3));
         p->speed[cell] = (float)speed;
-        p->low[cell] = (float)((double)p->speed[cell] * held);
+        p->held[cell] = (float)((double)p->speed[cell] * held);
     }
 }
 
@@ -339,7 +339,7 @@ static void make_need(struct problem_maker *m, struct problem_job *j)
             fit[n++] = t;
     if (n == 0 || !has_promise)
         return;
-    double low = (double)p->low[problem_cell(p, fit[pick % (uint64_t)n], j->kind, -1)];
+    double low = (double)p->held[problem_cell(p, fit[pick % (uint64_t)n], j->kind, -1)];
     low *= j->form == FORM_SPREAD ? upto : p->gang_far[size];
     if (p->kinds[j->kind].rate > 0)
         low = fmin(low, p->kinds[j->kind].rate);
@@ -432,7 +432,7 @@ static void make_tables(struct problem_maker *m)
     p->jobs = ARENA_ARRAY(m->a, struct problem_job, (size_t)p->n_jobs);
     p->watts = ARENA_ARRAY(m->a, float, cells);
     p->speed = ARENA_ARRAY(m->a, float, cells *(size_t)(p->n_kinds + 1));
-    p->low = ARENA_ARRAY(m->a, float, cells *(size_t)(p->n_kinds + 1));
+    p->held = ARENA_ARRAY(m->a, float, cells *(size_t)(p->n_kinds + 1));
     m->tier = ARENA_ARRAY(m->a, int, (size_t)p->n_types);
     m->pace = ARENA_ARRAY(m->a, double, (size_t)p->n_types);
     m->heavy = ARENA_ARRAY(m->a, double, (size_t)p->n_kinds);

@@ -105,7 +105,7 @@ static void put_sd(struct doc_out *w, int type, int kind, int beside)
     long cell = problem_cell(w->p, type, kind, beside);
     double sd;
 
-    if (!find_sd(w->p, &w->p->speed[cell], &w->p->low[cell], 1, &sd) && w->rc == 0)
+    if (!find_sd(w->p, &w->p->speed[cell], &w->p->held[cell], 1, &sd) && w->rc == 0)
         w->rc = err_set(w->e, EINVAL,
                         "types[%d]: what kind %d holds does not follow from its speed at z = %g; "
                         "give the problem the z that 'low' was made for",
@@ -131,7 +131,7 @@ static void put_sd_row(struct doc_out *w, int type, int kind)
     long cell = problem_cell(p, type, kind, 0);
     double sd;
 
-    if (find_sd(p, &p->speed[cell], &p->low[cell], p->n_kinds, &sd))
+    if (find_sd(p, &p->speed[cell], &p->held[cell], p->n_kinds, &sd))
         doc_put_number(w, sd);
     else
         put_row(w, type, kind, put_sd);

@@ -10,9 +10,6 @@
  * scenario (docs/experiments.md) at load 0.9.
  */
 
-/* A wholly missed promise, and one missed by a tenth costs a tenth of it. */
-#define SHORT_W 3000.0
-
 /* Waiting, for each GPU that the job asks for, and as much again for every AGE_S that it has
  * waited, up to AGE_MOST times: whoever waits long enough outweighs the shortfalls that its start
  * brings.
@@ -56,26 +53,33 @@ static uint64_t allowed_of(const struct lowering *l, const struct job_spec *spec
     return bits;
 }
 
-/* The most that a table has of the job alone, on the types it may use. */
-static double best_alone(const struct problem *p, const struct problem_job *j, const float *table)
+/* The most that the job does alone, on the types it may use. */
+static double best_alone(const struct problem *p, const struct problem_job *j)
 {
     double best = 0;
 
     for (int t = 0; t < p->n_types; t++)
         if (problem_allows(j, t))
-            best = fmax(best, (double)table[problem_cell(p, t, j->kind, -1)]);
+            best = fmax(best, (double)p->speed[problem_cell(p, t, j->kind, -1)]);
     return best;
 }
 
-/* The part of its promise that a job misses even at the best place for it. */
-static double out_of_reach(const struct problem *p, const struct problem_job *j)
+/* What it is expected to miss, in watts, even at the best place for it. */
+static double out_of_reach_w(const struct problem *p, const struct problem_job *j)
 {
-    double most = 0;
+    double most = 0, least_w = INFINITY;
 
     for (int m = j->n_min; m <= j->n_max; m++)
         most = fmax(most, p->gang_near[m]);
-    double best = most * best_alone(p, j, p->low);
-    return best < j->need ? 1 - best / j->need : 0;
+    for (int t = 0; t < p->n_types; t++) {
+        long cell = problem_cell(p, t, j->kind, -1);
+        double mean = most * (double)p->held[cell];
+        if (problem_allows(j, t) && mean > 0)
+            least_w =
+                fmin(least_w,
+                     problem_short_w(p, j, (struct held){ mean, mean * (double)p->doubt[cell] }));
+    }
+    return isfinite(least_w) ? least_w : j->need > 0 ? j->short_w : 0;
 }
 
 /* The time it has left at that speed, where something is to be paid back: not less than so long,
@@ -116,7 +120,7 @@ static void lower_wake(struct lowering *l, const struct snapshot_job *sj, struct
 
     if (!l->wake_s)
         return;
-    j->wake_rate = 1 / pay_s(sj, factor * best_alone(p, j, p->speed), WAKE_LEAST_S);
+    j->wake_rate = 1 / pay_s(sj, factor * best_alone(p, j), WAKE_LEAST_S);
     j->late_w = j->need > 0 ? MOVE_SHORT * j->short_w * j->wake_rate / j->n_min : 0;
     for (int t = 0; t < p->n_types; t++)
         most_w = fmax(most_w, j->n_min * l->wake_s[t] *
@@ -157,7 +161,7 @@ static void lower_job(struct lowering *l, int job)
         .n_min = spec->n_gpus,
         .n_max = spec->max_gpus < GANG_MAX ? spec->max_gpus : GANG_MAX,
         .need = fmin(sj->need, 1e30),
-        .short_w = SHORT_W * weight,
+        .short_w = l->options->promise_w * weight,
         .allowed_types = allowed_of(l, spec),
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
@@ -166,7 +170,7 @@ static void lower_job(struct lowering *l, int job)
     if (l->snapshot->engine)
         j->engine = l->snapshot->engine->jobs[job];
     double wait_w = fmin(WAIT_W * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
-    j->wait_w = sj->is_running ? STOP_W : wait_w + j->short_w * out_of_reach(l->problem, j);
+    j->wait_w = sj->is_running ? STOP_W : wait_w + out_of_reach_w(l->problem, j);
     if (sj->is_running)
         lower_present(l, sj, j);
     lower_wake(l, sj, j);

@@ -132,8 +132,8 @@ static void lower_row(struct lowering *l, int type, int kind)
         if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
         p->speed[at] = c.speed * trust.speed;
-        p->low[at] =
-            fminf(fminf(c.low, c.speed) * (n < 0 ? trust.low : trust.beside), p->speed[at]);
+        p->held[at] = expf(c.mean + c.sd * c.sd / 2) * (n < 0 ? trust.held : trust.beside);
+        p->doubt[at] = c.sd;
     }
 }
 
@@ -162,7 +162,8 @@ static void make_types_alike(struct problem *p)
     p->trust = NULL;
     for (long i = 0; i < step; i++) {
         make_alike(p->speed + i, p->n_types, step);
-        make_alike(p->low + i, p->n_types, step);
+        make_alike(p->held + i, p->n_types, step);
+        make_alike(p->doubt + i, p->n_types, step);
     }
     for (int k = 0; k < p->n_kinds; k++)
         make_alike(p->watts + k, p->n_types, p->n_kinds);
@@ -182,7 +183,7 @@ static void lower_bends(struct lowering *l)
             p->bends[t * p->n_kinds + k] =
                 (struct problem_bend){ .loss = (float)b.loss,
                                        .draw = (float)b.draw,
-                                       .doubt = (float)(l->est->z * b.loss_sd),
+                                       .doubt = (float)b.loss_sd,
                                        .at = (float)b.at,
                                        .is_free = !estimate_may_limit(l->est, l->type_of[t],
                                                                       &l->workload_of[k],
@@ -253,7 +254,8 @@ void lower_kinds(struct lowering *l)
     find_kinds(l);
     size_t rows = (size_t)p->n_types * (size_t)p->n_kinds;
     p->speed = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
-    p->low = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->held = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
+    p->doubt = ARENA_ARRAY(l->arena, float, rows *(size_t)(p->n_kinds + 1));
     p->watts = ARENA_ARRAY(l->arena, float, rows);
     p->trust = ARENA_ARRAY(l->arena, struct problem_trust, rows);
     find_missed(l);

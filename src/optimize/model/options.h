@@ -17,6 +17,7 @@ struct solve_options {
     enum objective objective;    // for those that have a choice: "gogh"
     double price_w;              // what a GPU-second is worth, in joules
     double delay_w;              // what a second of a job's time is worth; below 0: by the caps
+    double promise_w;            // what a promise is worth that is wholly missed
     double power_cap_w;          // of the whole cluster; 0: none
     double move_s;               // running time that a move loses
     double settle_s;             // who started less than this ago stays where it is

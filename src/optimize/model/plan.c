@@ -64,19 +64,25 @@ static struct residents *residents_of(struct arena *a, const struct problem *p,
     return residents;
 }
 
-/* What a job gets, on one GPU or a whole gang: counted on, and believed. */
+/* What a job holds. */
+struct job_held {
+    struct held counted, believed;
+};
+
+/* What a job gets, on one GPU or a whole gang. */
 static void add_speed(const struct problem *p, struct plan *x, int job, int type, int n,
-                      double speed, double low, double *counted)
+                      double speed, struct held here, struct job_held *held)
 {
     struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind, n);
 
     x->jobs[job].speed += speed / (double)trust.speed;
-    x->jobs[job].low += fmin(low / (double)trust.low, speed / (double)trust.speed);
-    counted[job] += low;
+    x->jobs[job].low += fmin(held_low(here) / (double)trust.held, speed / (double)trust.speed);
+    held[job].counted = held_add(held[job].counted, here);
+    held[job].believed = held_add(held[job].believed, held_times(here, 1 / (double)trust.held));
 }
 
 static void price_gpu(const struct problem *p, struct plan *x, const struct residents *s, int gpu,
-                      double *counted)
+                      struct job_held *held)
 {
     int type = p->gpus[gpu].type;
     struct yield y;
@@ -87,10 +93,10 @@ static void price_gpu(const struct problem *p, struct plan *x, const struct resi
     x->cost_w += y.cost_w;
     x->varying_w += fabs(y.cost_w);
     for (int i = 0; i < s->n; i++)
-        add_speed(p, x, s->jobs[i], type, s->n, y.speed[i], y.low[i], counted);
+        add_speed(p, x, s->jobs[i], type, s->n, y.speed[i], y.held[i], held);
 }
 
-static void price_gang(const struct problem *p, struct plan *x, int job, double *counted)
+static void price_gang(const struct problem *p, struct plan *x, int job, struct job_held *held)
 {
     const struct plan_job *to = &x->jobs[job];
     const struct problem_gpu *first = &p->gpus[to->gpus[0]];
@@ -103,11 +109,11 @@ static void price_gang(const struct problem *p, struct plan *x, int job, double 
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
     x->varying_w += fabs(y.cost_w);
-    add_speed(p, x, job, first->type, 1, y.speed[0], y.low[0], counted);
+    add_speed(p, x, job, first->type, 1, y.speed[0], y.held[0], held);
 }
 
 /* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */
-static void price_job(const struct problem *p, struct plan *x, int job, double counted)
+static void price_job(const struct problem *p, struct plan *x, int job, const struct job_held *held)
 {
     const struct problem_job *j = &p->jobs[job];
     struct plan_job *to = &x->jobs[job];
@@ -116,8 +122,9 @@ static void price_job(const struct problem *p, struct plan *x, int job, double c
         int first = to->gpus[0];
         x->n_placed++;
         to->limit_w = p->types[p->gpus[first].type].limits[x->limit[first]].limit_w;
-        to->is_short = to->low < j->need * (1 - PROBLEM_SHORT);
-        to->short_w = problem_short_w(j, counted);
+        to->is_short = to->low < j->need * (1 - PROMISE_SHORT);
+        to->kept = promise_kept(j->need, held->believed);
+        to->short_w = problem_short_w(p, j, held->counted);
         x->short_w += to->short_w;
     } else {
         x->n_waiting++;
@@ -144,7 +151,8 @@ static void price_unplanned(const struct problem_job *j, struct plan *x, struct 
                              .limit_w = j->frozen->limit_w,
                              .speed = j->frozen->speed,
                              .low = j->frozen->low,
-                             .is_short = j->frozen->low < j->need * (1 - PROBLEM_SHORT) };
+                             .is_short = j->frozen->low < j->need * (1 - PROMISE_SHORT),
+                             .kept = j->frozen->low < j->need * (1 - PROMISE_SHORT) ? 0 : 1 };
     x->n_placed++;
 }
 
@@ -163,20 +171,20 @@ void plan_price(struct arena *a, const struct problem *p, struct plan *out)
         *to = (struct plan_job){ .n_gpus = n_gpus, .gpus = to->gpus, .reason = to->reason };
     }
     struct residents *residents = residents_of(a, p, out);
-    double *counted = ARENA_ARRAY(a, double, (size_t)p->n_jobs);    // of 'low'
+    struct job_held *held = ARENA_ARRAY(a, struct job_held, (size_t)p->n_jobs);
 
     for (int j = 0; j < p->n_jobs; j++)
         if (is_gang(&p->jobs[j], &out->jobs[j]))
-            price_gang(p, out, j, counted);
+            price_gang(p, out, j, held);
     for (int g = 0; g < p->n_gpus; g++) {
         double sleep_w = p->types[p->gpus[g].type].sleep_w;
         out->watts += p->gpus[g].held_w > 0 ? p->gpus[g].held_w : sleep_w;
         if (residents[g].n)
-            price_gpu(p, out, &residents[g], g, counted);
+            price_gpu(p, out, &residents[g], g, held);
     }
     for (int j = 0; j < p->n_jobs; j++) {
         if (p->jobs[j].name)
-            price_job(p, out, j, counted[j]);
+            price_job(p, out, j, &held[j]);
         else
             price_unplanned(&p->jobs[j], out, &out->jobs[j]);
         out->n_short += out->jobs[j].is_short;

@@ -36,8 +36,9 @@ struct plan_job {
     int limit_w;                // of its GPUs (of the first, where it has parts); 0: the default
     enum wait_reason reason;    // WAIT_NOT when placed
     double speed, low;          // what it gets, by what is believed (problem.trust)
-    bool is_short;              // 'low' is below its need (PROBLEM_SHORT)
-    double short_w;             // what it misses in watts, by what was counted on
+    bool is_short;              // 'low' is below its need (PROMISE_SHORT)
+    double kept;       // the chance that its promise holds, by what is believed; 1: it has none
+    double short_w;    // what it is expected to miss, by what was counted on
 };
 
 struct plan {

@@ -21,10 +21,10 @@ enum recompute_why {
     RECOMPUTE_NEVER,    // the tables say so
 };
 
-/* What runs on a GPU: its watts, and each job's speed and low. */
+/* What runs on a GPU: its watts, and each job's speed, what it holds and the doubt about that. */
 struct recomputed {
     double watts;
-    double speed[THETA_MAX], low[THETA_MAX];
+    double speed[THETA_MAX], held[THETA_MAX], doubt[THETA_MAX];
     double part_w[THETA_MAX];    // of the watts, at the default setting
 };
 
@@ -54,20 +54,24 @@ static double recompute_paced(const struct problem_kind *k, double speed)
 static bool recompute_one(const struct problem *p, int type, const int *kinds, int n, int i,
                           double alone, struct recomputed *r)
 {
-    double speed = alone, low = n == 1 ? recompute_cell(p, p->low, type, kinds[i], -1) : alone;
+    double speed = alone, held = n == 1 ? recompute_cell(p, p->held, type, kinds[i], -1) : alone;
+    double own = p->doubt ? recompute_cell(p, p->doubt, type, kinds[i], -1) : 0, sum = own * own;
     bool may_run = alone > 0;
 
     for (int k = 0; k < n; k++) {
         if (k == i)
             continue;
         double with = recompute_cell(p, p->speed, type, kinds[i], kinds[k]);
-        double held = recompute_cell(p, p->low, type, kinds[i], kinds[k]);
+        double part = recompute_cell(p, p->held, type, kinds[i], kinds[k]);
+        double doubt = p->doubt ? recompute_cell(p, p->doubt, type, kinds[i], kinds[k]) : 0;
         may_run &= with > 0;
         speed = n == 2 ? with : speed * recompute_least(with / alone, 1);
-        low = n == 2 ? held : low * recompute_least(held / alone, 1);
+        held = n == 2 ? part : held * recompute_least(part / alone, 1);
+        sum = n == 2 ? doubt * doubt : doubt > own ? sum + doubt * doubt - own * own : sum;
     }
     r->speed[i] = speed;
-    r->low[i] = low;
+    r->held[i] = held;
+    r->doubt[i] = sqrt(sum);
     return may_run && speed > 0;
 }
 
@@ -114,7 +118,7 @@ static double recompute_curve(const struct problem_type *t, int limit, struct re
 }
 
 /* How those on it differ from the curve, each as much as it adds to the watts 'w0'. Returns the
- * factor of what is held.
+ * doubt that this adds.
  */
 static double recompute_bend(const struct problem *p, int type, int limit, const int *kinds, int n,
                              double w0, double *factor, struct recomputed *r)
@@ -130,7 +134,7 @@ static double recompute_bend(const struct problem *p, int type, int limit, const
         from += r->part_w[i] * (double)b->at;
     }
     if (!(sum_w > 0))
-        return *factor;
+        return 0;
     *factor = exp(loss / sum_w * ln);
     if (r->watts < w0) {
         double limit_w = p->types[type].limits[limit].limit_w, idle_w = p->types[type].idle_w;
@@ -138,7 +142,7 @@ static double recompute_bend(const struct problem *p, int type, int limit, const
         bent_w = recompute_least(bent_w, r->watts > limit_w ? r->watts : limit_w);
         r->watts = bent_w > idle_w ? bent_w : idle_w;
     }
-    return *factor * exp(-doubt / sum_w * fabs(ln - from / sum_w));
+    return doubt / sum_w * fabs(ln - from / sum_w);
 }
 
 /* The same under another setting: fewer watts, all speeds by a factor. False: not allowed. */
@@ -150,11 +154,12 @@ static bool recompute_limit(const struct problem *p, int type, int limit, const 
     for (int k = 0; k < n && limit > 0 && p->bends; k++)
         if (p->bends[type * p->n_kinds + kinds[k]].is_free)
             return false;
-    double held = p->bends ? recompute_bend(p, type, limit, kinds, n, w0, &factor, r) : factor;
+    double doubt = p->bends ? recompute_bend(p, type, limit, kinds, n, w0, &factor, r) : 0;
 
     for (int k = 0; k < n; k++) {
         r->speed[k] *= factor;
-        r->low[k] *= held;
+        r->held[k] *= factor;
+        r->doubt[k] = hypot(r->doubt[k], doubt);
     }
     return true;
 }
@@ -172,9 +177,10 @@ static bool recompute_limit(const struct problem *p, int type, int limit, const 
 
 /* What a job gets, as the judge has it. */
 struct job_yield {
-    double speed, low;    // believed
-    double counted;       // of 'low', with trust: promises are priced by this
-    double paced;         // of the speed, with trust
+    double speed, low;              // believed
+    double held, dev;               // and what is held of it, and the deviation
+    double counted, counted_dev;    // the same with trust: promises are priced by this
+    double paced;                   // of the speed, with trust
 };
 
 struct check {
@@ -196,7 +202,7 @@ static bool is_same(double said, double is, double scale)
 
 static bool falls_short(const struct problem_job *j, double low)
 {
-    return low < j->need * (1 - PROBLEM_SHORT);
+    return low < j->need * (1 - PROMISE_SHORT);
 }
 
 /* ---- each job's place ---- */
@@ -361,20 +367,23 @@ static void add_cost(struct check *c, double w)
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
-static void add_yield(struct check *c, int job, int gpu, double speed, double low)
+static void add_yield(struct check *c, int job, int gpu, double speed, double held, double doubt)
 {
     struct job_yield *y = &c->yields[job];
 
     y->paced += speed;
-    y->counted += low;
+    y->counted += held;
+    y->counted_dev += held * doubt;
     if (c->p->trust) {
         const struct problem_trust *t =
             &c->p->trust[c->p->gpus[gpu].type * c->p->n_kinds + c->p->jobs[job].kind];
         speed /= (double)t->speed;
-        low = recompute_least(low / (double)(c->residents[gpu].n > 1 ? t->beside : t->low), speed);
+        held /= (double)(c->residents[gpu].n > 1 ? t->beside : t->held);
     }
     y->speed += speed;
-    y->low += low;
+    y->low += recompute_least(doubt < 1 ? held * (1 - doubt) : 0, speed);
+    y->held += held;
+    y->dev += held * doubt;
 }
 
 /* Those on one GPU: may they run so, what do they draw, what does each get? A gang's value
@@ -400,7 +409,7 @@ static bool check_running(struct check *c, int gpu)
     add_cost(c, r.watts - t->sleep_w + c->p->price_w);
     for (int i = 0; i < on->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
-        add_yield(c, on->jobs[i], gpu, r.speed[i], r.low[i]);
+        add_yield(c, on->jobs[i], gpu, r.speed[i], r.held[i], r.doubt[i]);
         if (!stands_in_gang(c, on->jobs[i]))
             add_cost(c, -k->value_j * recompute_paced(k, r.speed[i]));
     }
@@ -444,8 +453,33 @@ static void gather_gang(struct check *c, int job)
     double factor = (is_near ? c->p->gang_near : c->p->gang_far)[to->n_gpus] / to->n_gpus;
     c->yields[job].speed *= factor;
     c->yields[job].low *= factor;
+    c->yields[job].held *= factor;
+    c->yields[job].dev *= factor;
     c->yields[job].counted *= factor;
+    c->yields[job].counted_dev *= factor;
     add_cost(c, -k->value_j * recompute_paced(k, factor * c->yields[job].paced));
+}
+
+/* The chance that a log-normal speed is below the need, and the part of a promise that it is expected
+ * to miss (promise.h).
+ */
+static double recompute_below(double need, double held, double dev)
+{
+    if (!(dev > 0))
+        return held < need * (1 - PROMISE_SHORT) ? 1 : 0;
+    return 0.5 * erfc((log(held / need) * held / dev - dev / held / 2) / M_SQRT2);
+}
+
+static double recompute_missed(const struct check *c, double need, double held, double dev)
+{
+    if (!(held > 0))
+        return 1 + c->p->miss;
+    double below = recompute_below(need, held, dev);
+    if (!(dev > 0))
+        return held < need ? 1 - held / need + c->p->miss * below : 0;
+    double sd = dev / held, part = 0.5 * erfc((log(held / need) / sd + sd / 2) / M_SQRT2);
+    double missed = below - held / need * part + c->p->miss * below;
+    return missed > 0 ? missed : 0;
 }
 
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is
@@ -465,7 +499,12 @@ static bool check_promise(struct check *c, int job)
     REJECT_IF(to->is_short != falls_short(j, to->low),
               "job %s: needs %.9g steps/s, %.9g is held, and that is %s", j->name, j->need, to->low,
               to->is_short ? "no shortfall" : "a shortfall the plan does not name");
-    double short_w = y->counted < j->need ? j->short_w * (1 - y->counted / j->need) : 0;
+    double short_w =
+        j->need > 0 ? j->short_w * recompute_missed(c, j->need, y->counted, y->counted_dev) : 0;
+    double kept = j->need > 0 ? 1 - recompute_below(j->need, y->held, y->dev) : 1;
+    REJECT_IF(!is_same(to->kept, kept, 1),
+              "job %s: the plan says its promise holds with a chance of %.9g, it is %.9g", j->name,
+              to->kept, kept);
     REJECT_IF(!is_same(to->short_w, short_w, j->short_w),
               "job %s: the plan says it misses %.9g W, it is %.9g", j->name, to->short_w, short_w);
     const struct problem_gpu *first = &c->p->gpus[to->gpus[0]];

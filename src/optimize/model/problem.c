@@ -10,7 +10,8 @@
 
 /* What a setting does to a GPU. */
 struct pace {
-    double watts, speed, low;    // drawn; factors of every job's
+    double watts, speed;    // drawn; factor of every job's
+    double doubt;           // about that
 };
 
 /* As the type's curve has it. */
@@ -19,12 +20,12 @@ static struct pace limited(const struct problem_type *t, int limit, double w0)
     const struct limit_curve *c = &t->limits[limit];
 
     if (limit == 0)
-        return (struct pace){ w0, 1, 1 };
+        return (struct pace){ w0, 1, 0 };
     double at = (w0 - t->idle_w) / (t->cap_w - t->idle_w) * (c->n_points - 1);
     int i = at <= 0 ? 0 : at >= c->n_points - 1 ? c->n_points - 2 : (int)at;
     double rest = fmin(fmax(at - i, 0), 1);    // of the way to the next point
     double speed = c->speed[i] + rest * (c->speed[i + 1] - c->speed[i]);
-    return (struct pace){ c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]), speed, speed };
+    return (struct pace){ c->watts[i] + rest * (c->watts[i + 1] - c->watts[i]), speed, 0 };
 }
 
 /* And as those on it differ from that; 'own_w' is what each of them adds. */
@@ -47,31 +48,41 @@ static void bend(const struct problem *p, int type, int limit, const int *kinds,
         return;
     double ln = log(x->speed), law_w = x->watts;
     x->speed = exp(loss * ln);
-    x->low = x->speed * exp(-doubt * fabs(ln - at));
+    x->doubt = doubt * fabs(ln - at);
     if (law_w < w0)
         x->watts = fmax(fmin(w0 * pow(law_w / w0, draw), fmax(law_w, t->limits[limit].limit_w)),
                         t->idle_w);
 }
 
-/* Speed and 'low' of the i-th of n kinds beside the others; false: never. */
-static bool beside(const struct problem *p, int type, const int *kinds, int n, int i,
-                   struct yield *out)
+static double doubt_of(const struct problem *p, long cell)
 {
-    double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
-    long one = problem_cell(p, type, kinds[i], n == 2 ? kinds[1 - i] : -1);
-    double speed = (double)p->speed[one], low = n > 2 ? speed : (double)p->low[one];
+    return p->doubt ? (double)p->doubt[cell] : 0;
+}
 
+/* Speed, what is held and the variance of that of the i-th of n kinds beside the others; false:
+ * never. Beside several each neighbour adds its own doubt.
+ */
+static bool beside(const struct problem *p, int type, const int *kinds, int n, int i,
+                   struct yield *out, double *variance)
+{
+    long alone = problem_cell(p, type, kinds[i], -1);
+    long one = n == 2 ? problem_cell(p, type, kinds[i], kinds[1 - i]) : alone;
+    double speed = (double)p->speed[one], held = (double)(n > 2 ? p->speed : p->held)[one];
+    double sure = doubt_of(p, alone) * doubt_of(p, alone);
+
+    *variance = doubt_of(p, one) * doubt_of(p, one);
     for (int k = 0; k < n && n > 2; k++) {
         if (k == i)
             continue;
         long cell = problem_cell(p, type, kinds[i], kinds[k]);
         if (!((double)p->speed[cell] > 0))
             return false;
-        speed *= fmin((double)p->speed[cell] / alone, 1);
-        low *= fmin((double)p->low[cell] / alone, 1);
+        speed *= fmin((double)p->speed[cell] / (double)p->speed[alone], 1);
+        held *= fmin((double)p->held[cell] / (double)p->speed[alone], 1);
+        *variance += fmax(doubt_of(p, cell) * doubt_of(p, cell) - sure, 0);
     }
     out->speed[i] = speed;
-    out->low[i] = low;
+    out->held[i].mean = held;
     return speed > 0;
 }
 
@@ -98,7 +109,7 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
                    struct yield *out)
 {
     const struct problem_type *t = &p->types[type];
-    double watts = t->idle_w, own_w[THETA_MAX];
+    double watts = t->idle_w, own_w[THETA_MAX], variance[THETA_MAX];
 
     if (!fits(p, type, kinds, n))
         return false;
@@ -107,7 +118,7 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
         const struct problem_kind *k = &p->kinds[kinds[i]];
         double alone = (double)p->speed[problem_cell(p, type, kinds[i], -1)];
         double alone_w = (double)p->watts[type * p->n_kinds + kinds[i]] - t->idle_w;
-        if (!(alone > 0) || !beside(p, type, kinds, n, i, out))
+        if (!(alone > 0) || !beside(p, type, kinds, n, i, out, &variance[i]))
             return false;
         if (limit > 0 && p->bends && p->bends[type * p->n_kinds + kinds[i]].is_free)
             return false;
@@ -125,7 +136,8 @@ bool problem_yield(const struct problem *p, int type, int limit, const int *kind
     for (int i = 0; i < n; i++) {
         const struct problem_kind *k = &p->kinds[kinds[i]];
         out->speed[i] *= x.speed;
-        out->low[i] *= x.low;
+        out->held[i].mean *= x.speed;
+        out->held[i].dev = out->held[i].mean * sqrt(variance[i] + x.doubt * x.doubt);
         out->cost_w -= k->value_j * problem_done(k, out->speed[i]);
     }
     return true;
@@ -149,7 +161,7 @@ void problem_make_gang(const struct problem *p, int type, int kind, int m, bool 
 
     y->watts *= m;
     y->speed[0] *= factor;
-    y->low[0] *= factor;
+    y->held[0] = held_times(y->held[0], factor);
     y->cost_w = y->watts + m * (p->price_w - p->types[type].sleep_w) -
                 k->value_j * problem_done(k, y->speed[0]);
 }

@@ -26,11 +26,12 @@
 #include "catalog/cluster/engine.h"
 #include "catalog/cluster/state.h"    // THETA_MAX
 #include "optimize/model/plan.h"      // enum wait_reason
+#include "optimize/model/promise.h"
 
 struct arena;
 struct err;
 
-#define LIMITS_MAX 4    // settings of a GPU: its default, and this many less one power limits
+#define LIMITS_MAX 8    // settings of a GPU: its default, and this many less one power limits
 #define GANG_MAX 64
 
 /* What a power limit does to a GPU that would draw w0 watts: points at equal distances from
@@ -93,8 +94,8 @@ struct problem_job {
     int kind;
     enum job_form form;
     int n_min, n_max;
-    double need;               // steps/s that must be held ('low'); 0: no promise
-    double short_w;            // a wholly missed promise costs this; a part, in proportion
+    double need;               // steps/s that were promised; 0: none
+    double short_w;            // a wholly missed promise costs this; a part as promise.h has it
     double wait_w;             // no place at all
     double move_w;             // it runs, and its set of GPUs changes (or it loses its place)
     double wake_rate;          // a joule spent on waking a GPU for it costs so many watts
@@ -112,9 +113,9 @@ struct problem_job {
 };
 
 /* How a kind on a type differs from its type's curves: under every limit the logarithm of the speed
- * factor f is 'loss' times as far from 0, that of the watts 'draw' times, and 'low' is less than
- * that by 'doubt' for each unit that ln f is away from 'at'. Several on one GPU differ by the mean
- * of theirs, weighted by the watts that each adds.
+ * factor f is 'loss' times as far from 0, that of the watts 'draw' times, and there is a doubt of
+ * 'doubt' for each unit that ln f is away from 'at'. Several on one GPU differ by the mean of
+ * theirs, weighted by the watts that each adds.
  */
 struct problem_bend {
     float loss, draw, doubt, at;
@@ -126,16 +127,14 @@ struct problem_bend {
  * who counts on it beside others too shares a GPU at a promise's cost.
  */
 struct problem_trust {
-    float speed, low;    // 'low' alone
-    float beside;        // and beside others
+    float speed, held;    // 'held' alone
+    float beside;         // and beside others
 };
-
-/* 'low' that is below the need by a smaller part than this is no shortfall: tables are float. */
-#define PROBLEM_SHORT 1e-6
 
 struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
-    double z;              // confidence the 'low' tables were made for, for people
+    double z;              // of files: 'held' is less than the speed by so many deviations
+    double miss;           // missing a promise at all costs this part of missing it wholly
     double price_w;        // of a GPU in use
     double power_cap_w;    // all GPUs together, empty ones (and frozen ones) awake; 0: none
     int n_racks;
@@ -155,15 +154,16 @@ struct problem {
     struct problem_gpu *gpus;
     struct problem_job *jobs;
 
-    /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]). The
-     * expected speed, and what is held with confidence z. 0 in 'speed': must not run so.
+    /* What a kind does on a type, steps/s, beside nobody ([0]) and beside kind n ([1 + n]): the
+     * speed with the expected seconds a step, 0: must not run so; the speed that promises are held
+     * against, and the doubt about that. Files have no doubt (NULL): there 'held' is cautious.
      */
-    float *speed, *low;    // (n_types, n_kinds, 1 + n_kinds)
-    float *watts;          // (n_types, n_kinds) of the GPU with a job of that kind alone
+    float *speed, *held, *doubt;    // (n_types, n_kinds, 1 + n_kinds)
+    float *watts;                   // (n_types, n_kinds) of the GPU with a job of that kind alone
     float *shared;    // (n_types, n_kinds, n_kinds) of two: factor of the sum of their watts above
                       // idle; NULL: 1. Files have none
     struct problem_bend *bends;     // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
-    struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'low'; NULL: 1, 1. Likewise
+    struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'held'; NULL: 1. Likewise
 };
 
 /* A plain number of one of these structs, as files name it. It is finite, and at least 'least'. */
@@ -194,7 +194,7 @@ static inline struct problem_trust problem_trust(const struct problem *p, int ty
     struct problem_trust t =
         p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1, 1 };
 
-    t.low = n > 1 ? t.beside : t.low;
+    t.held = n > 1 ? t.beside : t.held;
     return t;
 }
 
@@ -214,8 +214,14 @@ struct yield {
     double watts;               // of the GPU
     double cost_w;              // watts - sleep_w + price_w - value of its jobs' steps
     double speed[THETA_MAX];    // of each job, in the order given
-    double low[THETA_MAX];
+    struct held held[THETA_MAX];
 };
+
+/* The one number that stands for what a slot holds where prices are found (promise_sure). */
+static inline double yield_low(const struct problem *p, const struct yield *y, int i)
+{
+    return promise_sure(y->held[i], p->miss);
+}
 
 /* 'n' jobs (1..theta) of these kinds on one GPU of 'type' under setting 'limit' (0: default).
  * False when they must not run so: memory, a cell that says never, or a limit on who must not be
@@ -251,11 +257,17 @@ static inline bool problem_is_at(const struct problem_job *j, const int *gpus, i
     return gpus_same(j->present, j->n_present, gpus, n);
 }
 
-/* What a placed job misses, in watts: a function of its cells' mean and doubt, of which 'low' is
- * made (the mean less z standard deviations). All who plan price promises by this, and the judge
+/* What a placed job is expected to miss, in watts. All who plan price promises by this, and the judge
  * again.
  */
-static inline double problem_short_w(const struct problem_job *j, double low)
+static inline double problem_short_w(const struct problem *p, const struct problem_job *j,
+                                     struct held h)
+{
+    return j->need > 0 ? j->short_w * promise_missed(j->need, h, p->miss) : 0;
+}
+
+/* Where all that is known of a place is its yield_low: no more than that. */
+static inline double problem_least_short_w(const struct problem_job *j, double low)
 {
     return low >= j->need ? 0 : j->short_w * (1 - low / j->need);
 }

@@ -177,6 +177,17 @@ static bool check_row(const float *speed, const float *low, int n, int type, int
     return true;
 }
 
+/* Where there is doubt what is held may be more than the speed, which is cautious by itself. */
+static bool check_doubts(const struct problem *p, long cell, struct err *e)
+{
+    for (long i = cell; i <= cell + p->n_kinds; i++)
+        WANT(is_finite_rate(p->speed[i]) && is_finite_rate(p->held[i]) &&
+                 is_finite_rate(p->doubt[i]),
+             "cell %ld: a speed of %g, %g held with a doubt of %g: want finite numbers, 0 or more",
+             i, (double)p->speed[i], (double)p->held[i], (double)p->doubt[i]);
+    return true;
+}
+
 /* A kind on a type; how it differs from the type's curves files do not say. */
 static bool check_cells(const struct problem *p, int type, int kind, struct err *e)
 {
@@ -185,7 +196,8 @@ static bool check_cells(const struct problem *p, int type, int kind, struct err 
     long cell = problem_cell(p, type, kind, -1);
     const struct problem_bend *b = p->bends != NULL ? &p->bends[at] : &straight;
 
-    if (!check_row(&p->speed[cell], &p->low[cell], p->n_kinds + 1, type, kind, e))
+    if (p->doubt ? !check_doubts(p, cell, e)
+                 : !check_row(&p->speed[cell], &p->held[cell], p->n_kinds + 1, type, kind, e))
         return false;
     WANT(is_finite_rate(p->watts[at]), "types[%d].watts[%d] is %g: want a finite number, 0 or more",
          type, kind, (double)p->watts[at]);

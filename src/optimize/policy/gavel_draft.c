@@ -105,7 +105,9 @@ static int pick(struct gavel_draft *d, int c, int type, int beside)
     const struct gavel_class *classes = d->gavel->classes;
     const struct problem *p = d->problem;
     int neighbour = beside < 0 ? -1 : classes[beside].kind, *link = &d->first[c];
-    double low = (double)p->low[problem_cell(p, type, classes[c].kind, neighbour)];
+    long cell = problem_cell(p, type, classes[c].kind, neighbour);
+    double doubt = p->doubt ? (double)p->doubt[cell] : 0;
+    double low = held_low((struct held){ (double)p->held[cell], (double)p->held[cell] * doubt });
 
     for (int i = 0; i < CHOICE && *link >= 0; i++, link = &d->next[*link])
         if (p->jobs[*link].need <= low)

@@ -4,21 +4,18 @@
 #include "optimize/policy/gavel_inner.h"
 #include "optimize/prices/lp.h"
 
-/* Normalised throughput of a job of class 'c' that would go at 'speed' and hold 'low' on a type.
- * What was not measured yet is taken for as fast as it may well be, one standard deviation up, so
- * that it gets tried: else one wrong belief keeps a class on a slow type for ever. Gavel profiles
- * what it does not know; this does it at work.
+/* Normalised throughput of a job of class 'c' on a type, the i-th of 'n' there. What was not measured
+ * yet is taken for as fast as it may well be, one standard deviation up, so that it gets tried: else
+ * one wrong belief keeps a class on a slow type for ever. Gavel profiles what it does not know; this
+ * does it at work.
  */
-static double throughput(const struct gavel_program *g, int c, int type, int n, double speed,
-                         double low)
+static double throughput(const struct gavel_program *g, int c, int type, int n,
+                         const struct yield *y, int i)
 {
     const struct gavel_class *class = &g->classes[c];
-    struct problem_trust hope = problem_trust(g->work.problem, type, class->kind, n);
-    double believed = speed / (double)hope.speed, held = low / (double)hope.low;
-
-    speed = held > 0 && g->work.problem->z > 0
-                ? believed * pow(believed / held, 1 / g->work.problem->z)
-                : believed;
+    double hope = (double)problem_trust(g->work.problem, type, class->kind, n).speed;
+    double doubt = y->held[i].mean > 0 ? y->held[i].dev / y->held[i].mean : 0;
+    double speed = y->speed[i] / hope * exp(doubt);
 
     return class->weight * (class->rate > 0 ? fmin(speed, class->rate) : speed) / class->norm;
 }
@@ -31,8 +28,7 @@ double gavel_value(const struct gavel_program *g, int type, int a, int b)
 
     if (!problem_yield(g->work.problem, type, 0, kinds, n, &y))
         return 0;
-    return throughput(g, a, type, n, y.speed[0], y.low[0]) +
-           (b < 0 ? 0 : throughput(g, b, type, n, y.speed[1], y.low[1]));
+    return throughput(g, a, type, n, &y, 0) + (b < 0 ? 0 : throughput(g, b, type, n, &y, 1));
 }
 
 /* ---- columns ---- */

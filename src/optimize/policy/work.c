@@ -69,7 +69,7 @@ int work_n_short(const struct policy_work *w, int gpu)
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
         struct problem_trust hope =
             problem_trust(d->problem, d->problem->gpus[gpu].type, j->kind, g->n_jobs);
-        n += d->jobs[g->jobs[i]].low / (double)hope.low < j->need;
+        n += held_low(d->jobs[g->jobs[i]].held) / (double)hope.held < j->need;
     }
     return n;
 }

@@ -99,7 +99,7 @@ static double crowd_w(const struct lagrangian *m, int type)
  * paid, but the slot and what it misses there are. Never more than its move, and nothing where the
  * slot is worth more to others. A gang that stays has a column of its own.
  */
-static double stay_w(const struct lagrangian *m, int job, int bin, double low)
+static double stay_w(const struct lagrangian *m, int job, int bin, double short_w)
 {
     const struct problem_job *j = &m->c->p->jobs[job];
 
@@ -107,7 +107,7 @@ static double stay_w(const struct lagrangian *m, int job, int bin, double low)
         return 0;
     if (j->n_present > 1)
         return j->move_w / j->n_present;    // one part of several
-    return fmax(m->choices[job].cost_w - m->u->slot_w[bin] - problem_short_w(j, low), 0);
+    return fmax(m->choices[job].cost_w - m->u->slot_w[bin] - short_w, 0);
 }
 
 /* 'n' jobs of the GPU together, the first n_fixed of them fixed: the most under any setting,
@@ -128,10 +128,11 @@ static double together_w(const struct lagrangian *m, int gpu, const int *jobs, i
         double w = -y.cost_w - dual_watt_price(m->u, type) * draw_w;
         for (int i = 0; i < n_fixed; i++)
             if (p->jobs[jobs[i]].n_present == 1)
-                w -= problem_short_w(&p->jobs[jobs[i]], y.low[i]);
+                w -= problem_short_w(p, &p->jobs[jobs[i]], y.held[i]);
         for (int i = n_fixed; i < n; i++) {
-            int bin = columns_slot(&c->classes[c->class_of[jobs[i]]], y.low[i]);
-            w += m->u->slot_w[bin] + stay_w(m, jobs[i], bin, y.low[i]);
+            int bin = columns_slot(&c->classes[c->class_of[jobs[i]]], yield_low(p, &y, i));
+            w += m->u->slot_w[bin] +
+                 stay_w(m, jobs[i], bin, problem_short_w(p, &p->jobs[jobs[i]], y.held[i]));
         }
         best = fmax(best, w);
     }
@@ -163,8 +164,8 @@ static double gang_w(const struct lagrangian *m, const struct problem_job *j)
         if (!problem_gang_yield(p, type, limit, j->kind, j->n_present, is_near, &y))
             break;
         double draw_w = (y.watts - j->n_present * p->types[type].idle_w) * p->watts_margin;
-        best = fmin(best,
-                    y.cost_w + problem_short_w(j, y.low[0]) + dual_watt_price(m->u, type) * draw_w);
+        best = fmin(best, y.cost_w + problem_short_w(p, j, y.held[0]) +
+                              dual_watt_price(m->u, type) * draw_w);
     }
     return -best / j->n_present;
 }
@@ -238,7 +239,9 @@ static double with_one_w(const struct lagrangian *m, int type, int job)
     for (int b = 0; b < k->n_bins; b++) {
         int bin = k->first_bin + b;
         if (with_w[bin] > enough_w)
-            best = fmax(best, with_w[bin] + stay_w(m, job, bin, k->top[b]));
+            best = fmax(best,
+                        with_w[bin] + stay_w(m, job, bin,
+                                             problem_least_short_w(&c->p->jobs[job], k->top[b])));
     }
     return fmax(best, m->u->type_w[type]);
 }

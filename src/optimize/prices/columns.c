@@ -146,6 +146,7 @@ struct combination {
     int n, classes[THETA_MAX];
     int limit;
     struct yield y;
+    double low[THETA_MAX];    // yield_low
 };
 
 typedef void visit_f(void *self, int type, const struct combination *x);
@@ -163,6 +164,8 @@ static bool visit_settings(const struct columns *c, int type, struct combination
         if (!problem_yield(c->p, type, x->limit, kinds, x->n, &x->y))
             break;
         runs = true;
+        for (int i = 0; i < x->n; i++)
+            x->low[i] = yield_low(c->p, &x->y, i);
         visit(self, type, x);
     }
     return runs;
@@ -210,7 +213,7 @@ static void add_level(void *self, int type, const struct combination *x)
     (void)type;
     for (int i = 0; i < x->n; i++)
         if (edges[x->classes[i]].wants_levels)
-            edge_add(&edges[x->classes[i]], x->y.low[i]);
+            edge_add(&edges[x->classes[i]], x->low[i]);
 }
 
 /* The needs of a class's jobs, or what a part of a spread one has to hold where all are alike. */
@@ -315,13 +318,13 @@ int columns_bin_for(const struct job_class *k, double need)
     return b;
 }
 
-/* A slot of this bin may hold so much. */
-static void raise_top(struct columns *c, int bin, double low)
+/* A slot of the class may hold so much; returns its bin. */
+static int raise_top(const struct job_class *k, double low)
 {
-    struct job_class *k = &c->classes[c->class_of_bin[bin]];
-    double *top = &k->top[bin - k->first_bin];
+    int bin = columns_bin(k, low);
 
-    *top = fmax(*top, low);
+    k->top[bin] = fmax(k->top[bin], low);
+    return k->first_bin + bin;
 }
 
 /* ---- patterns ---- */
@@ -354,8 +357,8 @@ static void add_pattern(void *self, int type, const struct combination *x)
         bin[i] = 0;
         if (i >= x->n)
             continue;
-        bin[i] = columns_slot(&c->classes[x->classes[i]], x->y.low[i]);
-        top[bin[i]] = fmax(top[bin[i]], x->y.low[i]);
+        bin[i] = columns_slot(&c->classes[x->classes[i]], x->low[i]);
+        top[bin[i]] = fmax(top[bin[i]], x->low[i]);
     }
     to->cost_w[to->n] = x->y.cost_w;
     to->limit[to->n] = (unsigned char)x->limit;
@@ -387,8 +390,8 @@ static void make_patterns(struct columns *c, int threads)
         c->tops[i] = -1;
     fork_join(threads, list_types, c);
     for (long i = 0; i < n; i++)
-        if (i % c->n_bins)
-            raise_top(c, (int)(i % c->n_bins), c->tops[i]);
+        if (i % c->n_bins && c->tops[i] >= 0)
+            raise_top(&c->classes[c->class_of_bin[i % c->n_bins]], c->tops[i]);
     free(c->tops);
     c->tops = NULL;
 }
@@ -550,7 +553,7 @@ static void add_gangs(struct columns *c, const struct problem_job *j, struct gan
         if (!problem_gang_yield(p, g.type, limit, j->kind, g.m, is_near, &y))
             break;
         double fee_w = g.is_home ? 0 : job_fee_w(j);
-        g.cost_w = y.cost_w + problem_short_w(j, y.low[0]) + fee_w;
+        g.cost_w = y.cost_w + problem_short_w(p, j, y.held[0]) + fee_w;
         g.draw_w = (float)((y.watts - g.m * p->types[g.type].idle_w) * p->watts_margin);
         g.limit = (unsigned char)limit;
         GROW(c->gangs, c->n_gangs, *cap);
@@ -634,7 +637,7 @@ static void add_stayers(struct columns *c, int gpu, const int *jobs, int n)
             break;
         for (int i = 0; i < n; i++)
             if (c->class_of[jobs[i]] >= 0)
-                raise_top(c, columns_slot(&c->classes[c->class_of[jobs[i]]], y.low[i]), y.low[i]);
+                raise_top(&c->classes[c->class_of[jobs[i]]], yield_low(c->p, &y, i));
     }
 }
 
@@ -669,14 +672,13 @@ static void add_fixed(struct columns *c, int gpu, const int *fixed, int n_fixed,
             break;
         for (int i = 0; i < n_fixed; i++)
             if (p->jobs[fixed[i]].n_present == 1)
-                y.cost_w += problem_short_w(&p->jobs[fixed[i]], y.low[i]);
+                y.cost_w += problem_short_w(p, &p->jobs[fixed[i]], y.held[i]);
         if (!beside) {
             c->held_w[gpu] = fmin(c->held_w[gpu], y.cost_w);
             continue;
         }
         float draw_w = (float)((y.watts - p->types[type].idle_w) * p->watts_margin);
-        int bin = columns_slot(beside, y.low[n_fixed]);
-        raise_top(c, bin, y.low[n_fixed]);
+        int bin = raise_top(beside, yield_low(p, &y, n_fixed));
         GROW(c->fixed, c->n_fixed, *cap);
         c->fixed[c->n_fixed++] =
             (struct fixed_pattern){ gpu, bin, y.cost_w, draw_w, (unsigned char)limit };

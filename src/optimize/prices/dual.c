@@ -51,7 +51,7 @@ void dual_guess(const struct columns *c, struct dual *u)
                 struct yield y;
                 if (!problem_yield(c->p, t, l, &class->kind, 1, &y))
                     break;
-                int b = columns_bin(class, y.low[0]);
+                int b = columns_bin(class, yield_low(c->p, &y, 0));
                 w[b] = fmin(w[b], y.cost_w);
             }
         for (int b = class->n_bins - 1; b >= 0; b--)

@@ -146,7 +146,7 @@ static struct master_column choice_column(struct master_inner *in, int group,
         new.kind = COLUMN_SLOTS;
         new.takes = bins;
         new.n_takes = x->n_slots;
-        new.cost_w = problem_short_w(j, low);
+        new.cost_w = problem_least_short_w(j, low);
     }
     return new;
 }
@@ -250,7 +250,7 @@ static void add_kept(struct master_inner *in, int gpu)
         if (!problem_yield_of(p, type, limit, on, n, &y))
             break;
         for (int i = 0; i < n; i++)
-            y.cost_w += problem_short_w(&p->jobs[on[i]], y.low[i]);
+            y.cost_w += problem_short_w(p, &p->jobs[on[i]], y.held[i]);
         if (y.cost_w < best) {
             best = y.cost_w, at = limit;
             draw_w = (y.watts - p->types[type].idle_w) * p->watts_margin;
@@ -345,7 +345,7 @@ static void consider_short(struct master_inner *in, int job)
     for (int i = b - 1; i >= 0 && j->need > 0; i--) {
         if (k->top[i] < 0)
             continue;
-        double w = price[i] + problem_short_w(j, k->top[i]);
+        double w = price[i] + problem_least_short_w(j, k->top[i]);
         if (w < best)
             best = w, at = i;
         if (w - price[i] + price[0] > fmin(best, pays_w) + SHORT_NEAR * in->m.c->unit_w)

@@ -73,17 +73,17 @@ static bool node_has_room(const struct assignment *d, int job, const int *gpus, 
 /* ---- combinations ---- */
 
 /* What a job holds elsewhere than on this GPU. */
-static double rest_low(const struct assignment *d, int job, int gpu)
+static struct held rest_held(const struct assignment *d, int job, int gpu)
 {
     const struct assignment_job *j = &d->jobs[job];
     const struct assignment_gpu *g = &d->gpus[gpu];
 
     if (j->n_gpus == 0 || (j->n_gpus == 1 && d->job_gpus[j->first] == gpu))
-        return j->away_low;
+        return j->away;
     for (int i = 0; i < g->n_jobs; i++)
         if (g->jobs[i] == job)
-            return j->low - g->low[i];
-    return j->low;
+            return held_less(j->held, g->held[i]);
+    return j->held;
 }
 
 bool assignment_gang_yield(const struct assignment *d, int job, int type, int limit, int m,
@@ -99,7 +99,7 @@ bool assignment_gang_yield(const struct assignment *d, int job, int type, int li
 
 /* 'n' jobs on each of 'm' GPUs; one job, if they are more than one. */
 static bool combo_at(const struct assignment *d, const int *gpus, int m, const int *jobs,
-                     const double *rest, int n, int limit, struct combo *out)
+                     const struct held *rest, int n, int limit, struct combo *out)
 {
     int type = d->problem->gpus[gpus[0]].type, kinds[THETA_MAX] = { 0 };
     struct yield y;
@@ -115,38 +115,41 @@ static bool combo_at(const struct assignment *d, const int *gpus, int m, const i
     out->watts = m > 1 ? y.watts / m : y.watts;
     out->total_w = y.cost_w;
     for (int i = 0; i < n; i++) {
-        out->low[i] = y.low[i];
-        out->total_w += problem_short_w(&d->problem->jobs[jobs[i]], rest[i] + y.low[i]);
+        out->held[i] = y.held[i];
+        out->total_w +=
+            problem_short_w(d->problem, &d->problem->jobs[jobs[i]], held_add(rest[i], y.held[i]));
     }
     return true;
 }
 
 /* Is a promise broken that holds now or, since a setting alone breaks it, in 'plain'? */
-static bool breaks(const struct assignment *d, const int *jobs, const double *rest, int n,
+static bool breaks(const struct assignment *d, const int *jobs, const struct held *rest, int n,
                    const struct combo *plain, const struct combo *c)
 {
     for (int i = 0; i < n; i++) {
         const struct assignment_job *j = &d->jobs[jobs[i]];
         double need = d->problem->jobs[jobs[i]].need;
-        bool is_kept = (j->n_gpus > 0 && j->low >= need) || rest[i] + plain->low[i] >= need;
-        if (is_kept && rest[i] + c->low[i] < need)
+        bool is_kept = (j->n_gpus > 0 && held_low(j->held) >= need) ||
+                       held_low(held_add(rest[i], plain->held[i])) >= need;
+        if (is_kept && held_low(held_add(rest[i], c->held[i])) < need)
             return true;
     }
     return false;
 }
 
-/* As combo_make; of 'm' GPUs with a gang, cost and watts of each, and 'low' of all. */
+/* As combo_make; of 'm' GPUs with a gang, cost and watts of each, and what is held of all. */
 static bool combo_on(const struct assignment *d, const int *gpus, int m, const int *jobs, int n,
                      int limit, struct combo *out)
 {
     int first = limit < 0 ? 0 : limit;
     int last = limit < 0 ? d->problem->types[d->problem->gpus[gpus[0]].type].n_limits - 1 : limit;
-    double was_w = draw_w(d, gpus[0]), rest[THETA_MAX], more_w[GANG_MAX];
+    double was_w = draw_w(d, gpus[0]), more_w[GANG_MAX];
+    struct held rest[THETA_MAX];
     struct combo plain;
     bool found = false;
 
     for (int i = 0; i < n; i++)
-        rest[i] = rest_low(d, jobs[i], gpus[0]);
+        rest[i] = rest_held(d, jobs[i], gpus[0]);
     if (d->is_keeping && !combo_at(d, gpus, m, jobs, rest, n, 0, &plain))
         return false;
     for (int l = first; l <= last; l++) {
@@ -190,24 +193,24 @@ static bool is_home(const struct assignment *d, int job)
     return !j->is_away && problem_is_at(&d->problem->jobs[job], d->job_gpus + j->first, j->n_gpus);
 }
 
-/* A job's low and what it costs, after its GPUs or their combinations changed. */
+/* What a job holds and costs, after its GPUs or their combinations changed. */
 static void job_refresh(struct assignment *d, int job, bool has_moved)
 {
     const struct problem_job *p = &d->problem->jobs[job];
     struct assignment_job *j = &d->jobs[job];
     double was_w = j->short_w + j->fee_w;
 
-    j->low = j->away_low;
+    j->held = j->away;
     for (int i = 0; i < j->n_gpus; i++) {
         const struct assignment_gpu *g = &d->gpus[d->job_gpus[j->first + i]];
         int slot = 0;
         while (g->jobs[slot] != job)
             slot++;
-        j->low += g->low[slot];
+        j->held = held_add(j->held, g->held[slot]);
         if (g->is_whole)
             break;
     }
-    j->short_w = j->n_gpus ? problem_short_w(p, j->low) : 0;
+    j->short_w = j->n_gpus ? problem_short_w(d->problem, p, j->held) : 0;
     if (has_moved) {
         j->fee_w = j->n_gpus ? 0 : p->wait_w;
         bool moves = (p->n_present > 0 || d->has_sleepers) && !is_home(d, job);
@@ -239,7 +242,7 @@ static void gpu_become(struct assignment *d, int gpu, const int *jobs, int n, co
     g->watts = n ? c->watts : 0;
     for (int i = 0; i < n; i++) {
         g->jobs[i] = jobs[i];
-        g->low[i] = c->low[i];
+        g->held[i] = c->held[i];
     }
     nodes_use(d, gpu, -1);
     if (d->has_caps)
@@ -345,7 +348,8 @@ static void part_put(struct assignment *d, int job, int gpu, const struct combo 
 static bool parts_make(struct assignment *d, int job, const int *gpus, int n, int limit,
                        struct combo *out)
 {
-    double more_w[GANG_MAX], was = d->jobs[job].low;
+    double more_w[GANG_MAX];
+    struct held was = d->jobs[job].held;
     int n_was = d->jobs[job].n_gpus;
     bool may = true;
 
@@ -357,10 +361,11 @@ static bool parts_make(struct assignment *d, int job, const int *gpus, int n, in
         if (!may)
             break;
         more_w[i] = out[i].watts - draw_w(d, gpus[i]);
-        d->jobs[job].low += out[i].low[d->gpus[gpus[i]].n_jobs];    // the next part counts on it
+        // the next part counts on it
+        d->jobs[job].held = held_add(d->jobs[job].held, out[i].held[d->gpus[gpus[i]].n_jobs]);
         d->jobs[job].n_gpus = n > 1 ? 2 : 1;
     }
-    d->jobs[job].low = was;
+    d->jobs[job].held = was;
     d->jobs[job].n_gpus = n_was;
     return may && (n == 1 || have_room(d, gpus, more_w, n));
 }

@@ -27,11 +27,11 @@ struct prices;
 
 struct assignment_gpu {
     int jobs[THETA_MAX];
-    double low[THETA_MAX];    // what each of them holds here; of a gang: the whole
-    double cost_w;            // as problem_yield has it; a gang's in equal parts; 0 when empty
-    double watts;             // 0 when empty
-    int list, prev, next;     // assignment_lists.c
-    uint32_t epoch;           // of its last entry in the journal
+    struct held held[THETA_MAX];    // what each of them holds here; of a gang: the whole
+    double cost_w;           // as problem_yield has it; a gang's in equal parts; 0 when empty
+    double watts;            // 0 when empty
+    int list, prev, next;    // assignment_lists.c
+    uint32_t epoch;          // of its last entry in the journal
     unsigned char n_jobs;
     unsigned char limit;    // its setting
     bool is_whole;          // belongs to a gang of several GPUs
@@ -41,11 +41,11 @@ struct assignment_job {
     int n_gpus;         // 0: it waits
     int first, room;    // its GPUs are job_gpus[first..], unordered; at most 'room'
     uint32_t epoch;
-    double low;         // held in all
-    double short_w;     // what it misses
-    double fee_w;       // for waiting and moving
-    double away_low;    // part of 'low': constant, since it is held on another assignment
-    bool is_away;       // not all its present GPUs are on this one: no place here is its old one
+    struct held held;    // in all
+    double short_w;      // what it is expected to miss
+    double fee_w;        // for waiting and moving
+    struct held away;    // part of 'held': constant, since it is held on another assignment
+    bool is_away;        // not all its present GPUs are on this one: no place here is its old one
 };
 
 struct assignment {

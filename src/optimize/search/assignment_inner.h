@@ -18,23 +18,24 @@
 
 struct alone_cell {
     double cost_w, watts;    // cost_w is INFINITY where it must not run
-    double speed, low;
+    double speed, low;       // yield_low
+    struct held held;
 };
 
 struct pair_cell {
     double cost_w, watts;
-    double low, other_low;    // of the first kind, and of the second
+    struct held held, other;    // of the first kind, and of the second
 };
 
 struct triple_cell {
     double cost_w, watts;
-    double low[3];    // by rising kind
+    struct held held[3];    // by rising kind
 };
 
 /* A place to look at: an empty GPU of a type, or one where a kind is alone. */
 struct position {
     float least_w;    // no insertion there adds less than this (shortfalls healed aside)
-    float low;        // what the newcomer holds there, at most
+    float low;        // yield_low of the newcomer, at most
     short type;
     short beside;    // -1: empty
     int row;         // of the lists of such GPUs (lists_row of level 0)
@@ -87,7 +88,7 @@ double reduced_prices_w(const struct assignment *d, int gpu);
 struct combo {
     int limit;
     double cost_w, watts;
-    double low[THETA_MAX];
+    struct held held[THETA_MAX];
     double total_w;    // cost_w and the shortfalls of the jobs
 };
 

@@ -31,7 +31,7 @@ static double reduced_w(const struct seek *s, int gpu, const struct combo *c)
     const struct problem_job *j = &d->problem->jobs[s->job];
 
     if (d->gpus[gpu].n_jobs == 0 && !j->is_exclusive)
-        return reduced_open_w(d, type, j->kind, j->need - d->jobs[s->job].low) + c->total_w -
+        return reduced_open_w(d, type, j->kind, j->need - d->jobs[s->job].held.mean) + c->total_w -
                c->cost_w;
     double draw_w = c->watts - d->problem->types[type].idle_w;
     return c->total_w + d->reduced->type_w[type] + d->reduced->watt_price[type] * draw_w -
@@ -131,7 +131,8 @@ static void seek_part(struct seek *s)
     const struct problem_job *j = &d->problem->jobs[s->job];
     const struct position *positions = d->reduced ? d->reduced->positions : d->tables->positions;
     const struct position *b = positions + (long)j->kind * d->tables->n_positions;
-    double miss = j->need - d->jobs[s->job].low, short_w = j->need > 0 ? j->short_w / j->need : 0;
+    double miss = j->need - d->jobs[s->job].held.mean,
+           short_w = j->need > 0 ? j->short_w / j->need : 0;
 
     s->gpu = -1;
     for (; b->type >= 0 && (double)b->least_w - s->base_w < s->best_w; b++) {
@@ -185,7 +186,7 @@ static void try_gang_at(const struct assignment *d, int job, const struct gang_c
         if (!assignment_gang_yield(d, job, at->type, limit, at->n, is_near, &y))
             return;
         double idle_w = at->n * d->problem->types[at->type].idle_w;
-        double w = y.cost_w + problem_short_w(j, y.low[0]) + wake_w;
+        double w = y.cost_w + problem_short_w(d->problem, j, y.held[0]) + wake_w;
         if (d->reduced)
             w += at->n * d->reduced->type_w[at->type] +
                  d->reduced->watt_price[at->type] * (y.watts - idle_w);

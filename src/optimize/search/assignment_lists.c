@@ -116,8 +116,8 @@ static int need_step(const struct assignment *d, int gpu, int slot)
     const struct assignment_gpu *g = &d->gpus[gpu];
     int job = g->jobs[slot];
     const struct problem_job *j = &d->problem->jobs[job];
-    double rest = j->need - (d->jobs[job].low - g->low[slot]);
-    double alone = tables_alone(d->tables, d->problem->gpus[gpu].type, j->kind, 0)->low;
+    double rest = j->need - (d->jobs[job].held.mean - g->held[slot].mean);
+    double alone = tables_alone(d->tables, d->problem->gpus[gpu].type, j->kind, 0)->held.mean;
 
     if (!(rest > 0) || !(alone > 0))
         return 0;

@@ -34,7 +34,7 @@ int assignment_capacity_for(const struct assignment *d, int job, int type)
 /* The most that a job can hold on a type with as many GPUs as it may have; 0: nothing. */
 static double most_low(const struct assignment *d, const struct problem_job *j, int type, int n)
 {
-    double low = tables_alone(d->tables, type, j->kind, 0)->low;
+    double low = held_low(tables_alone(d->tables, type, j->kind, 0)->held);
 
     if (j->form == FORM_SPREAD)
         return low * j->n_max;

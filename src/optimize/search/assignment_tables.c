@@ -36,7 +36,8 @@ static void fill_alone(struct arena *a, struct assignment_tables *t, const struc
     for (int i = 0; i < n; i++) {
         int kind = i / t->n_limits % t->n_kinds, type = i / t->n_limits / t->n_kinds;
         struct yield y = yield_of(p, type, i % t->n_limits, &kind, 1);
-        t->alone[i] = (struct alone_cell){ y.cost_w, y.watts, y.speed[0], y.low[0] };
+        t->alone[i] =
+            (struct alone_cell){ y.cost_w, y.watts, y.speed[0], yield_low(p, &y, 0), y.held[0] };
     }
 }
 
@@ -53,8 +54,8 @@ static void fill_pair(struct assignment_tables *t, const struct problem *p, int 
 
     for (int limit = 0; limit < t->n_limits; limit++) {
         struct yield y = yield_of(p, type, limit, (int[]){ kind, other }, 2);
-        c[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[0], y.low[1] };
-        mirror[limit] = (struct pair_cell){ y.cost_w, y.watts, y.low[1], y.low[0] };
+        c[limit] = (struct pair_cell){ y.cost_w, y.watts, y.held[0], y.held[1] };
+        mirror[limit] = (struct pair_cell){ y.cost_w, y.watts, y.held[1], y.held[0] };
     }
 }
 
@@ -89,7 +90,8 @@ static void fill_triple(struct assignment_tables *t, const struct problem *p, in
 
     for (int limit = 0; limit < t->n_limits; limit++) {
         struct yield y = yield_of(p, type, limit, kinds, 3);
-        cell[limit] = (struct triple_cell){ y.cost_w, y.watts, { y.low[0], y.low[1], y.low[2] } };
+        cell[limit] =
+            (struct triple_cell){ y.cost_w, y.watts, { y.held[0], y.held[1], y.held[2] } };
     }
 }
 
@@ -123,7 +125,7 @@ static bool triple_yield(const struct assignment_tables *t, int type, int limit,
     out->watts = c->watts;
     out->cost_w = c->cost_w;
     for (int i = 0; i < 3; i++)
-        out->low[order[i]] = c->low[i];
+        out->held[order[i]] = c->held[i];
     return c->cost_w < HUGE_VAL;
 }
 
@@ -137,7 +139,7 @@ bool tables_yield(const struct assignment *d, int type, int limit, const int *ki
         out->watts = c->watts;
         out->cost_w = c->cost_w;
         out->speed[0] = c->speed;
-        out->low[0] = c->low;
+        out->held[0] = c->held;
         return c->cost_w < HUGE_VAL;
     }
     if (n == 3 && t->triples)
@@ -147,8 +149,8 @@ bool tables_yield(const struct assignment *d, int type, int limit, const int *ki
     const struct pair_cell *c = &t->pairs[pair_at(t, type, kinds[0], kinds[1]) + limit];
     out->watts = c->watts;
     out->cost_w = c->cost_w;
-    out->low[0] = c->low;
-    out->low[1] = c->other_low;
+    out->held[0] = c->held;
+    out->held[1] = c->other;
     return c->cost_w < HUGE_VAL;
 }
 
@@ -187,11 +189,19 @@ int position_order(const void *a, const void *b)
 /* How much of its speed a resident keeps beside a newcomer. */
 static short kept_step(const struct problem *p, int type, int resident, int kind)
 {
-    double beside = (double)p->low[problem_cell(p, type, resident, kind)];
-    double alone = (double)p->low[problem_cell(p, type, resident, -1)];
+    double beside = (double)p->held[problem_cell(p, type, resident, kind)];
+    double alone = (double)p->held[problem_cell(p, type, resident, -1)];
     double step = alone > 0 ? beside / alone * NEED_STEPS : 0;
 
     return step < NEED_STEPS - 1 ? (short)step : NEED_STEPS - 1;
+}
+
+/* The yield_low of a kind in a cell, at most. */
+static float cell_low(const struct problem *p, long cell)
+{
+    double mean = (double)p->held[cell], doubt = p->doubt ? (double)p->doubt[cell] : 0;
+
+    return (float)promise_sure((struct held){ mean, mean * doubt }, p->miss);
 }
 
 /* On each type where it may be alone: that, and beside each kind that it may be with. */
@@ -208,7 +218,7 @@ static int list_positions(const struct assignment_tables *t, const struct proble
             if (!(least_w < HUGE_VAL))
                 continue;
             out[n++] = (struct position){ .least_w = (float)least_w,
-                                          .low = p->low[problem_cell(p, type, kind, other)],
+                                          .low = cell_low(p, problem_cell(p, type, kind, other)),
                                           .type = (short)type,
                                           .beside = (short)other,
                                           .row = other < 0 ? -1 : type * t->n_kinds + other,

@@ -39,9 +39,9 @@ static double beside_w(struct reduced_costs *g, const struct assignment *d, cons
         struct yield y;
         if (!tables_yield(d, type, limit, (int[]){ kind, other }, 2, &y))
             break;
-        double w =
-            worth_w(d->problem, &u->u, type, y.cost_w, y.watts) - prices_slot_w(u, other, y.low[1]);
-        open_offer(g, d, type, kind, y.low[0], w);
+        double w = worth_w(d->problem, &u->u, type, y.cost_w, y.watts) -
+                   prices_slot_w(u, other, yield_low(d->problem, &y, 1));
+        open_offer(g, d, type, kind, yield_low(d->problem, &y, 0), w);
         least = fmin(least, w);
     }
     return least;

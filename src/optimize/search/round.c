@@ -196,7 +196,7 @@ static void add_pattern(struct rounding *r, const struct master_column *col)
     struct pattern_instance *x = instance_new(r, col->type, -1);
     x->draw_w = y.watts - r->p->types[col->type].idle_w;
     for (int i = 0; i < col->n_gives; i++)
-        instance_add(x, classes[i], y.low[i]);
+        instance_add(x, classes[i], yield_low(r->p, &y, i));
 }
 
 /* Whole numbers of every pattern. What is left of the GPUs is for those who are left of the jobs.

@@ -122,7 +122,7 @@ static void place_job(struct shard *s, int job)
         int slot = 0;
         while (whole->gpus[gpu].jobs[slot] != global)
             slot++;
-        mine->away_low += whole->gpus[gpu].low[slot];
+        mine->away = held_add(mine->away, whole->gpus[gpu].held[slot]);
         s->problem.jobs[job].is_fixed = true;
     }
     if (n > 0)

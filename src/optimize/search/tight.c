@@ -124,7 +124,7 @@ static int fill(struct tight_fill *x, const struct near_pattern *n, double most_
     for (int s = 0; s < k; s++) {
         int class = x->c->class_of_bin[bins[s]];
         bool is_same = s > 0 && class == x->c->class_of_bin[bins[s - 1]];
-        jobs[s] = neediest(x, class, y.low[s], is_same ? jobs[s - 1] : -1);
+        jobs[s] = neediest(x, class, yield_low(x->p, &y, s), is_same ? jobs[s - 1] : -1);
         if (jobs[s] < 0)
             return 0;
         w -= x->u->job_w[jobs[s]];

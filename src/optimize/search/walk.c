@@ -418,7 +418,7 @@ static int humbler_kin(struct search_walk *w, int job)
     for (int i = 0; i < KIN_TRIES && (related = random_kin(w, job)) >= 0; i++) {
         const struct problem_job *k = &d->problem->jobs[related];
         if (related == job || !is_single(d, related) || k->need >= j->need ||
-            d->jobs[related].low < j->need || k->is_exclusive != j->is_exclusive ||
+            held_low(d->jobs[related].held) < j->need || k->is_exclusive != j->is_exclusive ||
             !problem_allows(j, d->problem->gpus[assignment_gpus(d, related)[0]].type))
             continue;
         if (best < 0 || k->need < d->problem->jobs[best].need)

@@ -267,6 +267,7 @@ static void read_options(struct rerun_reader *r, json_t *o, struct solve_options
             objective && strcmp(objective, "watts") == 0 ? OBJECTIVE_WATTS : OBJECTIVE_JOULES,
         .price_w = known(r, o, "price_w"),
         .delay_w = known(r, o, "delay_w"),
+        .promise_w = known(r, o, "promise_w"),
         .power_cap_w = known(r, o, "power_cap_w"),
         .move_s = known(r, o, "move_s"),
         .settle_s = known(r, o, "settle_s"),

@@ -196,7 +196,6 @@ static int open_cycle(struct rerun_part *p, struct err *e)
     c->ledger = &p->ledger;
     c->catalog = &p->catalog;
     c->options = solve_defaults;
-    c->confidence_z = b->settings.confidence_z;
     c->theta = b->settings.theta;
     c->kind = b->estimator;
     cycle_init(c);

@@ -414,7 +414,6 @@ static void scene_open(struct scene *s, uint64_t seed)
                                .ledger = &s->w.ledger,
                                .catalog = &s->w.catalog,
                                .options = solve_defaults,
-                               .confidence_z = 1,
                                .theta = 2 };
     s->cycle.options.may_limit = seed % 2;
     s->has_rules = seed % 5 < 2;

@@ -89,7 +89,6 @@ static void open_cycle(struct cycle *c, struct ledger *ledger, struct catalog *c
         .ledger = ledger,
         .catalog = catalog,
         .options = solve_defaults,
-        .confidence_z = 1,
         .theta = 2,
     };
     cycle_init(c);

@@ -221,7 +221,6 @@ static void open_cycle(struct run *r)
     c->options = solve_defaults;
     c->options.settle_s = r->cluster.settings.settle_s;
     c->options.move_s = 6;
-    c->confidence_z = r->cluster.settings.confidence_z;
     c->theta = r->cluster.settings.theta;
     cycle_init(c);
     OK(cycle_look(c, &c->arena, &unused, &e));
