@@ -55,7 +55,9 @@ static bool watts_tell(const struct gpu_type *g, int limit_w, double w0, struct 
 }
 
 /* What was seen under a power limit, as it would have been without: by its own watts where they
- * tell, and otherwise by those that are believed. The law's error comes on top of the noise.
+ * tell, and otherwise by those that are believed. Those of a pair never do: what limits do to it is
+ * not known well enough, and the same error in every reading would pass for what the pair draws. The
+ * law's error comes on top of the noise.
  */
 static struct measurement unlimited(const struct refiner *r, const struct measurement *seen)
 {
@@ -70,7 +72,7 @@ static struct measurement unlimited(const struct refiner *r, const struct measur
     if (n == 1)
         bend = estimate_bend(est, both[0], m.key.gpu_type);
     double w0 = isnan(m.watts) ? (double)NAN : limits_undo_bent(type, m.key.limit_w, m.watts, bend);
-    if (!(w0 > 0 && watts_tell(type, m.key.limit_w, w0, bend))) {
+    if (n == 2 || !(w0 > 0 && watts_tell(type, m.key.limit_w, w0, bend))) {
         w0 = estimate_watts(est, m.key.gpu_type, both, NULL, n);
         m.watts = NAN;
     }
