@@ -101,6 +101,14 @@ struct cycle {
     } * refusals;
     int n_refusals, cap_refusals;
 
+    /* What trying pairs may cost, and has cost at most: a part of all energy. */
+    struct probe_budget {
+        double share;    // 0: nothing is tried
+        double spent_j, all_j;
+        double hope_w, watts;    // of the plan in force
+        double since_s;          // when it came into force
+    } probe;
+
     /* What happened so far, for reports. */
     unsigned char *why;    // (n_why) by job id: its wait_reason in the last plan it was in
     bool *is_parked;       // (n_why) by job id: cannot run on the cluster as it is

@@ -147,6 +147,7 @@ const char *const config_template[] = {
     "#set delay_w auto\n"
     "#set promise_w 3000\n"
     "#set price_w 0\n"
+    "#set probe_share 0.02\n"
     "#set power_cap_w 0\n"
     "#set power_limits 0\n"
     "#set sleep_after_s 60\n"

@@ -454,6 +454,7 @@ static void put_options(struct record *r)
     put_number(&b, "alone_unfit_max", o->alone_unfit_max);
     put_flag(&b, "may_share", o->may_share);
     put_flag(&b, "may_move", o->may_move);
+    put_flag(&b, "may_probe", o->may_probe);
     put_flag(&b, "may_limit", o->may_limit);
     put_flag(&b, "may_choose", o->may_choose);
     put_flag(&b, "may_sleep", o->may_sleep);

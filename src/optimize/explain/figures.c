@@ -104,19 +104,18 @@ static bool try_limits(const struct explain *q, const struct candidate *c, const
 }
 
 static void fill_cost(const struct explain *q, struct candidate *c, const int *gpus,
-                      const struct trial *t, struct problem_trust trust)
+                      const struct trial *t, struct counted_on trust)
 {
     const struct problem_kind *k = &q->p->kinds[q->j->kind];
     struct candidate_cost *w = &c->cost;
-    double speed = t->speed / (double)trust.speed;
+    double speed = t->speed / trust.speed;
 
     *w = (struct candidate_cost){ .draw_w = t->with.watts - t->watts_then,
                                   .price_w = t->n_on ? 0 : c->n_gpus * q->p->price_w,
                                   .work_w = -k->value_j * problem_done(k, t->speed),
                                   .short_w = problem_short_w(q->p, q->j, t->held) };
     w->hope_w = k->value_j * (problem_done(k, t->speed) - problem_done(k, speed)) +
-                problem_short_w(q->p, q->j, held_times(t->held, 1 / (double)trust.held)) -
-                w->short_w;
+                problem_short_w(q->p, q->j, held_times(t->held, 1 / trust.held)) - w->short_w;
     if (!gpus || !problem_is_at(q->j, gpus, c->n_gpus)) {
         w->move_w = q->j->n_present ? q->j->move_w : 0;
         for (int i = 0; i < c->n_gpus && gpus; i++) {
@@ -129,6 +128,18 @@ static void fill_cost(const struct explain *q, struct candidate *c, const int *g
     w->cost_w = own_w + w->neighbour_w + w->move_w + w->wake_w;
 }
 
+/* What is counted on of the i-th of those on 'g' (NULL: nobody) with the job, who is the last. */
+static struct counted_on trust_of(const struct explain *q, const struct candidate *c,
+                                  const struct explain_gpu *g, int i)
+{
+    int kinds[THETA_MAX], n = 0;
+
+    for (; g && n < g->n_jobs; n++)
+        kinds[n] = q->p->jobs[g->jobs[n]].kind;
+    kinds[n++] = q->j->kind;
+    return problem_counted_on(q->p, c->type, kinds, n, i);
+}
+
 /* Those beside it: who loses most, and whether all promises hold by what is believed. */
 static void fill_neighbours(const struct explain *q, struct candidate *c, int gpu,
                             const struct trial *t)
@@ -138,8 +149,7 @@ static void fill_neighbours(const struct explain *q, struct candidate *c, int gp
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *other = &q->p->jobs[g->jobs[i]];
         double share = t->with.speed[i] / t->without.speed[i];
-        double low = held_low(t->with.held[i]) /
-                     (double)problem_trust(q->p, c->type, other->kind, g->n_jobs + 1).held;
+        double low = held_low(t->with.held[i]) / trust_of(q, c, g, i).held;
         if (c->neighbour < 0 || share < c->neighbour_speed) {
             c->neighbour = g->jobs[i];
             c->neighbour_speed = share;
@@ -159,7 +169,8 @@ enum explain_fit explain_there(const struct explain *q, struct candidate *c, con
 {
     const struct problem *p = q->p;
     int n = c->n_gpus == 1 && gpus ? q->gpus[gpus[0]].n_jobs + 1 : 1;
-    struct problem_trust trust = problem_trust(p, c->type, q->j->kind, n);
+    const struct explain_gpu *g = n > 1 ? &q->gpus[gpus[0]] : NULL;
+    struct counted_on trust = trust_of(q, c, g, n - 1);
     struct trial t = { 0 };
 
     c->neighbour_speed = NAN;
@@ -167,10 +178,10 @@ enum explain_fit explain_there(const struct explain *q, struct candidate *c, con
     if (c->n_gpus > GANG_MAX || !try_limits(q, c, gpus, limit, &t))
         return EXPLAIN_NEVER;
     c->limit_w = p->types[c->type].limits[t.limit].limit_w;
-    c->counted = (double)trust.speed;
-    c->speed = t.speed / (double)trust.speed;
-    c->low = fmin(held_low(t.held) / (double)trust.held, c->speed);
-    c->kept = promise_kept(q->j->need, held_times(t.held, 1 / (double)trust.held));
+    c->counted = trust.speed;
+    c->speed = t.speed / trust.speed;
+    c->low = fmin(held_low(t.held) / trust.held, c->speed);
+    c->kept = promise_kept(q->j->need, held_times(t.held, 1 / trust.held));
     c->high = c->low > 0 ? c->speed * c->speed / c->low : c->speed;
     c->watts = t.with.watts;
     c->margin = q->j->need > 0 ? c->low / q->j->need - 1 : (double)NAN;

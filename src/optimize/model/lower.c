@@ -204,6 +204,7 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
         return -EINVAL;
     lower_gpus(&l);
     lower_kinds(&l);
+    lower_probes(&l);
     lower_limits(&l);
     lower_values(&l);
     lower_jobs(&l);

@@ -38,6 +38,7 @@ static inline double lower_weight(const struct job_spec *s)
 }
 
 void lower_kinds(struct lowering *l);      // what kinds of work do on every type
+void lower_probes(struct lowering *l);     // pairs that are tried on purpose
 void lower_values(struct lowering *l);     // what a step is worth: after the power limits
 void lower_jobs(struct lowering *l);       // all but what is frozen
 void lower_misfits(struct lowering *l);    // what the problem cannot say is frozen

@@ -70,30 +70,36 @@ struct job_held {
 };
 
 /* What a job gets, on one GPU or a whole gang. */
-static void add_speed(const struct problem *p, struct plan *x, int job, int type, int n,
-                      double speed, struct held here, struct job_held *held)
+static void add_speed(struct plan *x, int job, struct counted_on trust, double speed,
+                      struct held here, struct job_held *held)
 {
-    struct problem_trust trust = problem_trust(p, type, p->jobs[job].kind, n);
-
-    x->jobs[job].speed += speed / (double)trust.speed;
-    x->jobs[job].low += fmin(held_low(here) / (double)trust.held, speed / (double)trust.speed);
+    x->jobs[job].speed += speed / trust.speed;
+    x->jobs[job].low += fmin(held_low(here) / trust.held, speed / trust.speed);
     held[job].counted = held_add(held[job].counted, here);
-    held[job].believed = held_add(held[job].believed, held_times(here, 1 / (double)trust.held));
+    held[job].believed = held_add(held[job].believed, held_times(here, 1 / trust.held));
 }
 
 static void price_gpu(const struct problem *p, struct plan *x, const struct residents *s, int gpu,
                       struct job_held *held)
 {
-    int type = p->gpus[gpu].type;
+    int type = p->gpus[gpu].type, kinds[THETA_MAX];
     struct yield y;
 
-    if (!problem_yield_of(p, type, x->limit[gpu], s->jobs, s->n, &y))
+    for (int i = 0; i < s->n; i++)
+        kinds[i] = p->jobs[s->jobs[i]].kind;
+    if (!problem_yield(p, type, x->limit[gpu], kinds, s->n, &y))
         return;    // they must not run so: the judge will say it
     x->watts += y.watts - p->types[type].sleep_w;
     x->cost_w += y.cost_w;
     x->varying_w += fabs(y.cost_w);
-    for (int i = 0; i < s->n; i++)
-        add_speed(p, x, s->jobs[i], type, s->n, y.speed[i], y.held[i], held);
+    for (int i = 0; i < s->n; i++) {
+        const struct problem_kind *k = &p->kinds[kinds[i]];
+        add_speed(x, s->jobs[i], problem_counted_on(p, type, kinds, s->n, i), y.speed[i], y.held[i],
+                  held);
+        if (s->n == 2 && p->hope)
+            x->hope_w += k->value_j * y.speed[i] *
+                         (1 - 1 / (double)p->hope[problem_cell(p, type, kinds[i], kinds[1 - i])]);
+    }
 }
 
 static void price_gang(const struct problem *p, struct plan *x, int job, struct job_held *held)
@@ -109,7 +115,8 @@ static void price_gang(const struct problem *p, struct plan *x, int job, struct 
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
     x->varying_w += fabs(y.cost_w);
-    add_speed(p, x, job, first->type, 1, y.speed[0], y.held[0], held);
+    add_speed(x, job, problem_counted_on(p, first->type, &p->jobs[job].kind, 1, 0), y.speed[0],
+              y.held[0], held);
 }
 
 /* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */

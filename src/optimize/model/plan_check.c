@@ -366,6 +366,18 @@ static void add_cost(struct check *c, double w)
     c->scale_w += fabs(w);
 }
 
+/* What is counted on of a pair beyond that. */
+static double hoped(const struct check *c, int job, int gpu)
+{
+    const struct residents *on = &c->residents[gpu];
+
+    if (!c->p->hope || on->n != 2)
+        return 1;
+    int other = on->jobs[on->jobs[0] == job];
+    return recompute_cell(c->p, c->p->hope, c->p->gpus[gpu].type, c->p->jobs[job].kind,
+                          c->p->jobs[other].kind);
+}
+
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
 static void add_yield(struct check *c, int job, int gpu, double speed, double held, double doubt)
 {
@@ -377,7 +389,7 @@ static void add_yield(struct check *c, int job, int gpu, double speed, double he
     if (c->p->trust) {
         const struct problem_trust *t =
             &c->p->trust[c->p->gpus[gpu].type * c->p->n_kinds + c->p->jobs[job].kind];
-        speed /= (double)t->speed;
+        speed /= (double)t->speed * hoped(c, job, gpu);
         held /= (double)(c->residents[gpu].n > 1 ? t->beside : t->held);
     }
     y->speed += speed;

@@ -162,7 +162,8 @@ struct problem {
     float *watts;                   // (n_types, n_kinds) of the GPU with a job of that kind alone
     float *shared;    // (n_types, n_kinds, n_kinds) of two: factor of the sum of their watts above
                       // idle; NULL: 1. Files have none
-    struct problem_bend *bends;     // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
+    struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
+    float *hope;    // as 'speed': factor in it that is counted on, so that pairs get tried; NULL: 1
     struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'held'; NULL: 1. Likewise
 };
 
@@ -188,14 +189,25 @@ static inline long problem_pair(const struct problem *p, int type, const int *ki
     return ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
 }
 
-/* What is counted on of a kind on a type with 'n' on the GPU, against what is believed. */
-static inline struct problem_trust problem_trust(const struct problem *p, int type, int kind, int n)
-{
-    struct problem_trust t =
-        p->trust ? p->trust[type * p->n_kinds + kind] : (struct problem_trust){ 1, 1, 1 };
+/* What is counted on of the i-th of 'n' kinds on a GPU of a type, as factors of what is believed. Hope
+ * is for pairs only, where no more may share.
+ */
+struct counted_on {
+    double speed, held;
+};
 
-    t.held = n > 1 ? t.beside : t.held;
-    return t;
+static inline struct counted_on problem_counted_on(const struct problem *p, int type,
+                                                   const int *kinds, int n, int i)
+{
+    struct counted_on x = { 1, 1 };
+
+    if (p->trust) {
+        const struct problem_trust *t = &p->trust[type * p->n_kinds + kinds[i]];
+        x = (struct counted_on){ (double)t->speed, (double)(n > 1 ? t->beside : t->held) };
+    }
+    if (p->hope && n == 2)
+        x.speed *= (double)p->hope[problem_cell(p, type, kinds[i], kinds[1 - i])];
+    return x;
 }
 
 /* Those on one GPU. */

@@ -35,7 +35,7 @@ static enum wait_reason start(struct policy_work *w, int job, enum fifo_order or
         if (!work_suits(w, job, type, &alone) ||
             !assignment_free(w->assignment, job, type, j->n_min, gpus))
             continue;
-        double hope = (double)problem_trust(w->problem, type, j->kind, 1).speed;
+        double hope = problem_counted_on(w->problem, type, &j->kind, 1, 0).speed;
         work_prefer(&to, -liking(w, order, gpus[0], alone.speed[0] / hope, &rng), gpus, j->n_min);
     }
     if (to.n_gpus == 0)

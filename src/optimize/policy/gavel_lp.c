@@ -9,11 +9,11 @@
  * one wrong belief keeps a class on a slow type for ever. Gavel profiles what it does not know; this
  * does it at work.
  */
-static double throughput(const struct gavel_program *g, int c, int type, int n,
+static double throughput(const struct gavel_program *g, int c, int type, const int *kinds, int n,
                          const struct yield *y, int i)
 {
     const struct gavel_class *class = &g->classes[c];
-    double hope = (double)problem_trust(g->work.problem, type, class->kind, n).speed;
+    double hope = problem_counted_on(g->work.problem, type, kinds, n, i).speed;
     double doubt = y->held[i].mean > 0 ? y->held[i].dev / y->held[i].mean : 0;
     double speed = y->speed[i] / hope * exp(doubt);
 
@@ -28,7 +28,8 @@ double gavel_value(const struct gavel_program *g, int type, int a, int b)
 
     if (!problem_yield(g->work.problem, type, 0, kinds, n, &y))
         return 0;
-    return throughput(g, a, type, n, &y, 0) + (b < 0 ? 0 : throughput(g, b, type, n, &y, 1));
+    return throughput(g, a, type, kinds, n, &y, 0) +
+           (b < 0 ? 0 : throughput(g, b, type, kinds, n, &y, 1));
 }
 
 /* ---- columns ---- */
@@ -42,7 +43,7 @@ static double alone_speed(const struct gavel_program *g, int type, int c)
 
     if (!problem_allows(&job, type) || !problem_yield(g->work.problem, type, 0, &kind, 1, &y))
         return 0;
-    return y.speed[0] / (double)problem_trust(g->work.problem, type, kind, 1).speed;
+    return y.speed[0] / problem_counted_on(g->work.problem, type, &kind, 1, 0).speed;
 }
 
 static bool may_pair(const struct gavel_program *g, int type, int a, int b)

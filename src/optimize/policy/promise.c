@@ -60,8 +60,8 @@ static int n_that_keep(const struct queue *q, int job, int type, bool is_hoping)
 
     if (!work_suits(&q->work, job, type, &alone))
         return 0;
-    double low =
-        held_low(alone.held[0]) / (is_hoping ? 1 : (double)problem_trust(p, type, j->kind, 1).held);
+    double low = held_low(alone.held[0]) /
+                 (is_hoping ? 1 : problem_counted_on(p, type, &j->kind, 1, 0).held);
     for (int n = j->n_min; n <= j->n_max && n <= q->work.assignment->n_of_type[type]; n *= 2)
         if (low * work_gang_factor(&q->work, job, type, n) >= j->need)
             return n;

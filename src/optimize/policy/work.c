@@ -67,9 +67,10 @@ int work_n_short(const struct policy_work *w, int gpu)
 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
-        struct problem_trust hope =
-            problem_trust(d->problem, d->problem->gpus[gpu].type, j->kind, g->n_jobs);
-        n += held_low(d->jobs[g->jobs[i]].held) / (double)hope.held < j->need;
+        const struct problem_trust *t = d->problem->trust;
+        t = t ? &t[d->problem->gpus[gpu].type * d->problem->n_kinds + j->kind] : NULL;
+        double hope = t ? (double)(g->n_jobs > 1 ? t->beside : t->held) : 1;
+        n += held_low(d->jobs[g->jobs[i]].held) / hope < j->need;
     }
     return n;
 }

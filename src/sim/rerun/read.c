@@ -275,6 +275,7 @@ static void read_options(struct rerun_reader *r, json_t *o, struct solve_options
         .alone_unfit_max = known(r, o, "alone_unfit_max"),
         .may_share = flag(r, o, "may_share"),
         .may_move = flag(r, o, "may_move"),
+        .may_probe = flag(r, o, "may_probe"),
         .may_limit = flag(r, o, "may_limit"),
         .may_choose = flag(r, o, "may_choose"),
         .may_sleep = flag(r, o, "may_sleep"),
