@@ -55,6 +55,7 @@ static const struct solver *const all[] = {
     &solver_fifo_fastest,
     &solver_fifo_random,
     &solver_fifo_first,
+    &solver_slurm,
     NULL,
 };
 
