@@ -49,6 +49,7 @@ static const struct solver *const all[] = {
     &solver_watts,
     &solver_greedy,
     &solver_gavel,
+    &solver_gavel_cost,
     &solver_pack,
     &solver_eaco,
     &solver_fifo_promise,

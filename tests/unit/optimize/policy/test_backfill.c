@@ -61,6 +61,8 @@ static const struct {
       "x 0, a capacity, b turn" },
     { "others do", "pack", APART "job y w steps=1e6\nstart y 2\njob b w steps=1e6\n",
       "x 0, y 2, a capacity, b 2" },
+    { "a gang of gavel's has some GPUs reserved, not all", "gavel", APART "job b w steps=1e6\n",
+      "x 0, a capacity, b 2" },
 
     { "slurm takes the first GPU that fits", "slurm", "node n1 k80\nnode n2 v100\njob a w\n",
       "a 0" },
