@@ -199,7 +199,7 @@ static void reserve(struct backfill *b, const int *gpus, int n)
 void backfill_reserve(struct backfill *b, int job, const int *n_wanted)
 {
     const struct problem *p = b->work->problem;
-    int gpus[GANG_MAX], best[GANG_MAX], n_best = 0;
+    int gpus[GANG_MAX] = { 0 }, best[GANG_MAX], n_best = 0;
     double start_s = (double)INFINITY;
 
     if (b->has_head)
