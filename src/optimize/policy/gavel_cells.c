@@ -4,9 +4,9 @@
 #include "base/arena.h"
 #include "optimize/policy/gavel_inner.h"
 
-/* A promise that is kept is worth so many equal shares of the cluster: more than any place brings
- * over another. Chosen on the reference cluster (docs/experiments.md, "The policies"), as was the
- * part of it that one that is nearly kept is worth.
+/* A promise that is kept is worth so many equal shares of the cluster, more than one place usually
+ * is over another; one that is nearly kept, this part of that. Chosen on the reference cluster
+ * (docs/experiments.md, "The policies").
  */
 #define PROMISE_WORTH 4.0
 #define NEARLY_KEPT 0.8
