@@ -345,9 +345,9 @@ TIMES(the_limit_goes_by_what_a_jobs_time_is_worth, N_BASELINES + 1)
         must_pass(&w, &p, policy);
         check_limit(&w, &p);
         int limit_w = p.jobs[0].limit_w;
-        ck_assert_msg((limit_w ? limit_w : INFINITY) >= last, "%s: %d W at %g", policy, limit_w,
-                      delay_w);
-        last = limit_w ? limit_w : INFINITY;
+        double kept_below_w = limit_w > 0 ? limit_w : (double)INFINITY;
+        ck_assert_msg(kept_below_w >= last, "%s: %d W at %g", policy, limit_w, delay_w);
+        last = kept_below_w;
         ck_assert(limit_w > 0 || delay_w > 0);
         world_release(&w);
     }
