@@ -120,7 +120,7 @@ _gogh() {
     ((COMP_CWORD == 2)) && verb=''
     case "$before" in
     --policy)
-        words='gogh gogh-oracle greedy watts gavel pack eaco fifo-promise fifo-fastest fifo-random fifo-first'
+        words='gogh gogh-oracle greedy watts gavel gavel-cost pack eaco fifo-promise fifo-fastest fifo-random fifo-first slurm'
         [ "$command" = study ] && words+=' bound'
         ;;
     --state) words='waiting held running finished failed cancelled' ;;

@@ -5,7 +5,7 @@ small=(--cluster "$SRC/docs/examples/small.cluster" --trace "$SRC/docs/examples/
 
 verb=(simulate)
 
-for policy in gogh greedy fifo-fastest fifo-random fifo-first; do
+for policy in gogh greedy gavel-cost fifo-fastest fifo-random fifo-first slurm; do
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json >"$dir/a"
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json >"$dir/b"
     cmp -s "$dir/a" "$dir/b" || no "$policy gives the same bytes again"
@@ -43,10 +43,11 @@ unused gogh ''
 unused gogh-oracle ''
 unused watts 'joules'
 unused gavel 'types joules'
+unused gavel-cost 'types joules'
 unused eaco 'types joules'
 unused pack 'types moving joules'
 unused greedy 'types joules'
-for policy in fifo-promise fifo-fastest fifo-random fifo-first; do
+for policy in fifo-promise fifo-fastest fifo-random fifo-first slurm; do
     unused $policy 'types sharing moving joules'
 done
 "$GOGH" simulate "${small[@]}" --policy gavel --seed 7 --without sharing >"$dir/out" 2>"$dir/err"
@@ -54,7 +55,7 @@ grep -q '^policy  *gavel without sharing (seed 7)$' "$dir/out" || no "the table 
 [[ ! -s $dir/err ]] || no "a lever that is used needs no word: $(cat "$dir/err")"
 
 # What is said to be unused makes no difference.
-for policy in watts gavel eaco pack greedy fifo-promise fifo-fastest; do
+for policy in watts gavel gavel-cost eaco pack greedy fifo-promise fifo-fastest slurm; do
     "$GOGH" simulate "${small[@]}" --policy $policy --seed 3 --no-timing --json |
         sed 's/"without": "[^"]*", //' >"$dir/a"
     levers=types,joules
@@ -75,6 +76,19 @@ jq -e '[.gap_mean_w, .gap_worst_w, .gap_mean_ratio, .gap_worst_ratio, .gap_mean_
 grep -q '^gap, mean  *[0-9.e-]* % of the plan' "$dir/a" || no "the table has the gap"
 grep -q '^promise attainment  *[0-9.]* %$' "$dir/a" || no "the table names promise attainment"
 [[ $(wc -l <"$dir/jobs.csv") == 10 ]] || no "--jobs-out has a line for each job"
+
+# Told watts have noise, which is another world for those who weigh joules; without, the same seed is.
+cp "$SRC/docs/examples/small.cluster" "$dir/quiet.cluster"
+echo 'set watts_noise 0' >>"$dir/quiet.cluster"
+cp "$SRC/docs/examples/small.cluster" "$dir/loud.cluster"
+echo 'set watts_noise 0.5' >>"$dir/loud.cluster"
+for noise in quiet loud; do
+    "$GOGH" simulate --cluster "$dir/$noise.cluster" --trace "$SRC/docs/examples/mixed.trace" --seed 3 \
+        --policy slurm --no-timing --json >"$dir/$noise"
+done
+cmp -s "$dir/quiet" "$dir/loud" || no "who does not ask for watts is not misled by them"
+sed -i 's/set watts_noise 0.5/set watts_noise 2/' "$dir/loud.cluster"
+refused 1 "watts_noise" --cluster "$dir/loud.cluster" --trace "$SRC/docs/examples/mixed.trace"
 
 # A job that fits nowhere, on more types than anybody tries: it fails, and why is told.
 echo 'workload,gpu,neighbour,throughput,watts,fits' >"$dir/unfit.csv"

@@ -46,6 +46,7 @@ static const struct setting {
     SET(settle_s, false, 300, 0, 86400),
     SET(report_s, false, 300, 1, 1e9),
     SET(noise, false, 0.05, 0, 1),
+    SET(watts_noise, false, 0.02, 0, 1),
     SET(delay_w, false, -1, 0, 1e6),
     SET(price_w, false, 0, 0, 1e5),
     SET(promise_w, false, 3000, 0, 1e6),
@@ -298,8 +299,8 @@ static int parse_set(struct parser *p, struct err *e)
     return err_set(
         e, EINVAL,
         "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, settle_s, report_s, noise, delay_w, price_w, promise_w, probe_share, power_cap_w, decide_s, "
-        "theta, power_limits, power_model",
+        "restart_s, settle_s, report_s, noise, watts_noise, delay_w, price_w, promise_w, "
+        "probe_share, power_cap_w, decide_s, theta, power_limits, power_model",
         HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
 }
 

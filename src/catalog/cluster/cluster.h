@@ -41,6 +41,7 @@ struct cluster_settings {
     double settle_s;         // who started less than this ago is not moved; 300
     double report_s;         // a stable placement is measured after this long; 300
     double noise;            // sd of ln throughput of one measurement; 0.05
+    double watts_noise;      // sd of ln watts of one; 0.02
     double delay_w;          // what a second of a job's time is worth, in joules; -1: by the caps
     double price_w;          // the same of a GPU's; 0
     double promise_w;        // what a promise is worth that is wholly missed; 3000

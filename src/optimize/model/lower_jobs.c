@@ -166,6 +166,9 @@ static void lower_job(struct lowering *l, int job)
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
         .since_s = sj->is_running ? sj->ran_s : sj->waited_s,
+        .left_steps = spec->kind == JOB_INFERENCE ? 0 : fmax(sj->remaining, 0),
+        .left_s = spec->kind == JOB_INFERENCE ? fmax(sj->time_left_s, 0) : 0,
+        .priority = spec->priority,
     };
     if (l->snapshot->engine)
         j->engine = l->snapshot->engine->jobs[job];

@@ -108,6 +108,9 @@ struct problem_job {
     const int *present;        // (n_present) ascending
     int present_limit;         // the setting they have
     double since_s;            // it has run there, or else waited, for so long; files say nothing
+    double left_steps;         // it trains, and has so many left; 0: nobody knows. Likewise
+    double left_s;             // it serves, for so long yet; 0: nobody knows. Likewise
+    double priority;           // as it was submitted. Likewise
 
     struct engine_job engine;    // what the engine cannot do with it; barred: (n_nodes)
 };

@@ -20,62 +20,63 @@
  */
 #define CLASSES_MAX 96
 
+/* Where promises count, jobs whose needs differ by less than this factor are of one class, which
+ * needs the most of them.
+ */
+#define NEED_STEP 1.25
+
 /* ---- who is not in the program ---- */
 
-/* The type where the job is fastest among those not saved with room now, which goes to 'free', or
- * without that with GPUs enough at all; -1: none.
+/* What a place that can be had is worth to a job by itself: the less the better. */
+static double dislike(struct gavel_program *g, int job, const int *gpus, int n, double speed)
+{
+    struct offer offer;
+
+    if (!g->minds_cost || !work_weigh(&g->work, job, gpus, n, &offer))
+        return -speed;
+    return offer.cost_w + (offer.keeps ? 0 : g->work.problem->jobs[job].short_w);
+}
+
+/* On the best of free GPUs; false: there are too few. '*n_wanted' (n_types) is what it could take.
  */
-static int fastest_type(const struct policy_work *w, const bool *is_saved, int job,
-                        struct destination *free)
+static bool place_alone(struct gavel_program *g, int job, int *n_wanted)
 {
-    const struct problem_job *j = &w->problem->jobs[job];
-    int best = -1, gpus[GANG_MAX];
-    struct yield alone;
-    double most = 0;
-
-    for (int type = 0; type < w->problem->n_types; type++) {
-        if (is_saved[type] || !work_suits(w, job, type, &alone) ||
-            (free && !assignment_free(w->assignment, job, type, j->n_min, gpus)))
-            continue;
-        double speed = alone.speed[0] * work_gang_factor(w, job, type, j->n_min);
-        if (speed <= most)
-            continue;
-        most = speed;
-        best = type;
-        if (free)
-            work_prefer(free, -speed, gpus, j->n_min);
-    }
-    return best;
-}
-
-static bool place_fastest(struct policy_work *w, const bool *is_saved, int job)
-{
+    const struct problem_job *j = &g->work.problem->jobs[job];
     struct destination to = { 0 };
+    struct yield alone;
+    int gpus[GANG_MAX];
 
-    fastest_type(w, is_saved, job, &to);
-    return work_put(w, job, &to);
-}
-
-/* Gangs take free GPUs before anybody else; one that finds too few has those of one type saved. */
-static void place_gangs(struct policy_work *w, bool *is_saved)
-{
-    for (int j = 0; j < w->problem->n_jobs; j++) {
-        if (!work_is_waiting(w, j) || w->problem->jobs[j].n_min == 1 ||
-            place_fastest(w, is_saved, j))
+    for (int type = 0; type < g->work.problem->n_types; type++) {
+        bool suits = work_suits(&g->work, job, type, &alone);
+        n_wanted[type] = suits ? j->n_min : 0;
+        if (!suits || !backfill_free(&g->backfill, job, type, j->n_min, gpus))
             continue;
-        int type = fastest_type(w, is_saved, j, NULL);
-        if (type >= 0)
-            is_saved[type] = true;
+        double speed = alone.speed[0] * work_gang_factor(&g->work, job, type, j->n_min);
+        work_prefer(&to, dislike(g, job, gpus, j->n_min, speed), gpus, j->n_min);
     }
+    return work_put(&g->work, job, &to);
 }
 
-/* Newcomers that the program knows nothing of: the fastest of what is left. */
-static void place_strangers(struct gavel_program *g, const bool *is_saved)
+/* Gangs take free GPUs before anybody else; the first that finds too few has some reserved. */
+static void place_gangs(struct gavel_program *g)
 {
+    int *n_wanted = ARENA_ARRAY(g->work.arena, int, (size_t)g->work.problem->n_types);
+
+    for (int j = 0; j < g->work.problem->n_jobs; j++)
+        if (work_is_waiting(&g->work, j) && g->work.problem->jobs[j].n_min > 1 &&
+            !place_alone(g, j, n_wanted) && assignment_never(g->work.assignment, j) == WAIT_NOT)
+            backfill_reserve(&g->backfill, j, n_wanted);
+}
+
+/* Newcomers that the program knows nothing of: the best of what is left. */
+static void place_strangers(struct gavel_program *g)
+{
+    int *n_wanted = ARENA_ARRAY(g->work.arena, int, (size_t)g->work.problem->n_types);
+
     for (int j = 0; j < g->work.problem->n_jobs; j++)
         if (work_is_waiting(&g->work, j) && g->class_of[j] < 0 &&
             g->work.problem->jobs[j].n_min == 1)
-            place_fastest(&g->work, is_saved, j);
+            place_alone(g, j, n_wanted);
 }
 
 /* ---- classes ---- */
@@ -91,21 +92,28 @@ static int first_of_workload(const struct problem *p, int kind)
     return k;
 }
 
+static double stepped(double need)
+{
+    return exp(ceil(log(need) / log(NEED_STEP)) * log(NEED_STEP));
+}
+
 /* The class of a job of a kind, found or made; -1: there are enough. */
 static int class_for(struct gavel_program *g, const struct problem_job *j, int kind)
 {
+    const struct gavel_class new = { .kind = kind,
+                                     .allowed_types = j->allowed_types,
+                                     .is_exclusive = j->is_exclusive,
+                                     .need = g->minds_cost && j->need > 0 ? stepped(j->need) : 0 };
     int c = 0;
 
     while (c < g->n_classes &&
-           (g->classes[c].kind != kind || g->classes[c].allowed_types != j->allowed_types ||
-            g->classes[c].is_exclusive != j->is_exclusive))
+           (g->classes[c].kind != kind || g->classes[c].allowed_types != new.allowed_types ||
+            g->classes[c].is_exclusive != new.is_exclusive || g->classes[c].need != new.need))
         c++;
     if (c == CLASSES_MAX)
         return -1;
     if (c == g->n_classes)
-        g->classes[g->n_classes++] = (struct gavel_class){ .kind = kind,
-                                                           .allowed_types = j->allowed_types,
-                                                           .is_exclusive = j->is_exclusive };
+        g->classes[g->n_classes++] = new;
     return c;
 }
 
@@ -127,9 +135,9 @@ static void find_classes(struct gavel_program *g)
 }
 
 /* GPUs that nothing may be started on, whose residents the program cannot speak of, or that are
- * saved stay as they are.
+ * reserved stay as they are.
  */
-static bool is_beyond(const struct gavel_program *g, int gpu, const bool *is_saved)
+static bool is_beyond(const struct gavel_program *g, int gpu)
 {
     const struct problem_gpu *pg = &g->work.problem->gpus[gpu];
     const struct assignment_gpu *dg = &g->work.assignment->gpus[gpu];
@@ -137,10 +145,10 @@ static bool is_beyond(const struct gavel_program *g, int gpu, const bool *is_sav
     for (int i = 0; i < dg->n_jobs; i++)
         if (g->class_of[dg->jobs[i]] < 0)
             return true;
-    return !pg->may_start || dg->n_jobs > 2 || (dg->n_jobs == 0 && is_saved[pg->type]);
+    return !pg->may_start || dg->n_jobs > 2 || g->backfill.is_reserved[gpu];
 }
 
-static void leave_out(struct gavel_program *g, const bool *is_saved)
+static void leave_out(struct gavel_program *g)
 {
     const struct problem *p = g->work.problem;
 
@@ -148,7 +156,7 @@ static void leave_out(struct gavel_program *g, const bool *is_saved)
     g->n_gpus = ARENA_ARRAY(g->work.arena, int, (size_t)p->n_types);
     for (int i = 0; i < p->n_gpus; i++) {
         const struct assignment_gpu *dg = &g->work.assignment->gpus[i];
-        g->is_out[i] = is_beyond(g, i, is_saved);
+        g->is_out[i] = is_beyond(g, i);
         g->n_gpus[p->gpus[i].type] += !g->is_out[i];
         for (int k = 0; k < dg->n_jobs && g->is_out[i]; k++)
             g->class_of[dg->jobs[k]] = -1;
@@ -165,6 +173,7 @@ static void weigh_classes(struct gavel_program *g)
             continue;
         struct gavel_class *c = &g->classes[g->class_of[i]];
         c->n_jobs++;
+        g->time_w += p->kinds[j->kind].time_w;
         c->rate += p->kinds[j->kind].rate;
         c->weight += j->n_present ? 0 : j->since_s / WAITED_S;
     }
@@ -194,30 +203,44 @@ static void draft_best(struct gavel_program *g)
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, struct err *e)
 {
-    struct gavel_program g = { 0 };
-    bool *is_saved = ARENA_ARRAY(a, bool, (size_t)p->n_types);
+    const bool *minds_cost = self->how;
+    struct gavel_program g = { .minds_cost = *minds_cost };
 
-    (void)self, (void)e;
+    (void)e;
     work_begin(&g.work, a, p);
-    g.work.assignment->is_keeping = false;    // promises do not enter
-    place_gangs(&g.work, is_saved);
+    g.work.assignment->is_keeping = g.minds_cost;    // else promises do not enter
+    backfill_begin(&g.backfill, &g.work);
+    place_gangs(&g);
     find_classes(&g);
-    leave_out(&g, is_saved);
+    leave_out(&g);
     weigh_classes(&g);
     gavel_solve(&g);
     draft_best(&g);
-    place_strangers(&g, is_saved);
-    g.work.assignment->is_keeping = true;    // but limits are not to break them
+    place_strangers(&g);
+    g.work.assignment->is_keeping = true;    // but limits never break them
     for (int j = 0; j < p->n_jobs; j++)
         g.work.why[j] = p->jobs[j].n_present > 0 ? WAIT_TURN : WAIT_NOT;
     work_end(&g.work, out);
     return 0;
 }
 
+static const bool no_cost = false, cost = true;
+
 const struct solver solver_gavel = {
     .name = "gavel",
     .about = "most throughput of all jobs together on unlike and shared GPUs by a linear program, "
              "after Gavel (OSDI 2020); promises are not part of its aim",
     .levers = LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .how = &no_cost,
+    .solve = solve,
+};
+
+const struct solver solver_gavel_cost = {
+    .name = "gavel-cost",
+    .about =
+        "Gavel's program for the most throughput in proportion to its cost, which is watts and "
+        "the price of jobs' time; promises are kept where that can be",
+    .levers = LEVER_BIT(SHARING) | LEVER_BIT(MOVING),
+    .how = &cost,
     .solve = solve,
 };

@@ -133,12 +133,15 @@ static bool put(struct gavel_draft *d, int job, int gpu)
 
 /* ---- columns ---- */
 
-/* A free GPU of a type that nobody has saved; -1: there is none. */
+/* A free GPU of a type that nobody has reserved; -1: there is none. */
 static int free_gpu(const struct gavel_draft *d, int job, int type)
 {
     int gpu = -1;
 
-    return assignment_free(d->assignment, job, type, 1, &gpu) && !d->gavel->is_out[gpu] ? gpu : -1;
+    bool is_found = d->gavel->backfill.has_head
+                        ? backfill_spare(&d->gavel->backfill, job, type, 1, &gpu)
+                        : assignment_free(d->assignment, job, type, 1, &gpu);
+    return is_found && !d->gavel->is_out[gpu] ? gpu : -1;
 }
 
 /* Where a running job was, if nobody is there now and it is of this type; -1: no. */
@@ -195,7 +198,7 @@ static void consider(const struct gavel_draft *d, int job, int gpu, double *best
     if (g->n_jobs && score <= 0)
         return;
     if (j->n_present > 0 && j->present[0] != gpu)
-        score -= gavel_value(p, type, c, -1) * MOVE_LOSS;
+        score -= gavel_cell_at(p, type, c, -1)->done * MOVE_LOSS;
     if (g->n_jobs == 0)
         score -= p->gpu_price[type];
     if (*best_gpu >= 0 && score <= *best)
@@ -259,7 +262,8 @@ static double worth(const struct gavel_draft *d)
             continue;
         int gpu = assignment_gpus(d->assignment, j)[0];
         if (gpu != pj->present[0])
-            value -= MOVE_LOSS * gavel_value(g, d->problem->gpus[gpu].type, g->class_of[j], -1);
+            value -=
+                MOVE_LOSS * gavel_cell_at(g, d->problem->gpus[gpu].type, g->class_of[j], -1)->done;
     }
     return value;
 }

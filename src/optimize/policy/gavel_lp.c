@@ -4,53 +4,20 @@
 #include "optimize/policy/gavel_inner.h"
 #include "optimize/prices/lp.h"
 
-/* Normalised throughput of a job of class 'c' on a type, the i-th of 'n' there. What was not measured
- * yet is taken for as fast as it may well be, one standard deviation up, so that it gets tried: else
- * one wrong belief keeps a class on a slow type for ever. Gavel profiles what it does not know; this
- * does it at work.
+/* The most in proportion to cost is sought by Dinkelbach's method: a linear program at a price of
+ * watts, and the price that its optimum would have borne for the next. Prices settle at once, or
+ * nearly so; the last one stands.
  */
-static double throughput(const struct gavel_program *g, int c, int type, const int *kinds, int n,
-                         const struct yield *y, int i)
-{
-    const struct gavel_class *class = &g->classes[c];
-    double hope = problem_counted_on(g->work.problem, type, kinds, n, i).speed;
-    double doubt = y->held[i].mean > 0 ? y->held[i].dev / y->held[i].mean : 0;
-    double speed = y->speed[i] / hope * exp(doubt);
-
-    return class->weight * (class->rate > 0 ? fmin(speed, class->rate) : speed) / class->norm;
-}
-
-double gavel_value(const struct gavel_program *g, int type, int a, int b)
-{
-    int kinds[2] = { g->classes[a].kind, b < 0 ? -1 : g->classes[b].kind };
-    int n = b < 0 ? 1 : 2;
-    struct yield y;
-
-    if (!problem_yield(g->work.problem, type, 0, kinds, n, &y))
-        return 0;
-    return throughput(g, a, type, kinds, n, &y, 0) +
-           (b < 0 ? 0 : throughput(g, b, type, kinds, n, &y, 1));
-}
+#define PRICES_MAX 3
+#define PRICE_HAIR 0.02
 
 /* ---- columns ---- */
 
-/* What a job of the class is believed to do on a type alone; 0: it may not be there. */
-static double alone_speed(const struct gavel_program *g, int type, int c)
-{
-    const struct problem_job job = { .allowed_types = g->classes[c].allowed_types };
-    int kind = g->classes[c].kind;
-    struct yield y;
-
-    if (!problem_allows(&job, type) || !problem_yield(g->work.problem, type, 0, &kind, 1, &y))
-        return 0;
-    return y.speed[0] / problem_counted_on(g->work.problem, type, &kind, 1, 0).speed;
-}
-
 static bool may_pair(const struct gavel_program *g, int type, int a, int b)
 {
-    return g->work.problem->theta > 1 && alone_speed(g, type, b) > 0 &&
+    return g->work.problem->theta > 1 && gavel_alone(g, type, b) > 0 &&
            !g->classes[a].is_exclusive && !g->classes[b].is_exclusive &&
-           (a != b || g->classes[a].n_jobs > 1);
+           (a != b || g->classes[a].n_jobs > 1) && gavel_work(g, type, a, b) > 0;
 }
 
 static void add_column(struct gavel_program *g, int type, int a, int b, double value)
@@ -70,42 +37,30 @@ static void add_columns_with(struct gavel_program *g, int type, int a)
     double alone = gavel_value(g, type, a, -1);
 
     add_column(g, type, a, -1, alone);
-    for (int b = a; b < g->n_classes; b++) {
-        double value = may_pair(g, type, a, b) ? gavel_value(g, type, a, b) : 0;
-        if (value > alone && value > gavel_value(g, type, b, -1))
-            add_column(g, type, a, b, value);
-    }
+    for (int b = a; b < g->n_classes; b++)
+        if (gavel_value(g, type, a, b) > alone &&
+            gavel_value(g, type, a, b) > gavel_value(g, type, b, -1) && may_pair(g, type, a, b))
+            add_column(g, type, a, b, gavel_value(g, type, a, b));
 }
 
 static void find_columns(struct gavel_program *g)
 {
     size_t n = (size_t)g->work.problem->n_types * (size_t)g->n_classes * (size_t)(g->n_classes + 1);
 
-    g->column_of = ARENA_ARRAY(g->work.arena, int, n);
-    g->columns = ARENA_ARRAY(g->work.arena, struct gavel_column, n);
+    if (!g->columns) {
+        g->column_of = ARENA_ARRAY(g->work.arena, int, n);
+        g->columns = ARENA_ARRAY(g->work.arena, struct gavel_column, n);
+    }
+    g->n_columns = 0;
     for (size_t i = 0; i < n; i++)
         g->column_of[i] = -1;
     for (int type = 0; type < g->work.problem->n_types; type++)
         for (int a = 0; a < g->n_classes && g->n_gpus[type] > 0; a++)
-            if (alone_speed(g, type, a) > 0)
+            if (gavel_alone(g, type, a) > 0)
                 add_columns_with(g, type, a);
 }
 
 /* ---- the program ---- */
-
-/* The throughput of an equal share: as much time on every GPU as there are of each type. */
-static void normalise(struct gavel_program *g)
-{
-    for (int c = 0; c < g->n_classes; c++) {
-        double rate = g->classes[c].rate, sum = 0, n = 0;
-        for (int type = 0; type < g->work.problem->n_types; type++) {
-            double speed = alone_speed(g, type, c);
-            sum += g->n_gpus[type] * speed;
-            n += speed > 0 ? g->n_gpus[type] : 0;
-        }
-        g->classes[c].norm = rate > 0 ? rate : sum > 0 ? sum / n : 1;
-    }
-}
 
 /* Rows: the GPUs of each type, then the jobs of each class; none may be used more than once. */
 static void add_rows(const struct gavel_program *g, struct lp *lp)
@@ -144,22 +99,73 @@ static void add_columns(const struct gavel_program *g, struct lp *lp)
     lp_add_columns(lp, &(struct lp_lines){ g->n_columns, NULL, NULL, cost, start, index, value });
 }
 
-void gavel_solve(struct gavel_program *g)
+/* False: there is no optimum. */
+static bool solve_once(struct gavel_program *g)
 {
     int n_types = g->work.problem->n_types;
 
-    normalise(g);
     find_columns(g);
-    g->gpu_price = ARENA_ARRAY(g->work.arena, double, (size_t)n_types);
     if (g->n_columns == 0)
-        return;
+        return false;
     struct lp *lp = lp_create();
     add_rows(g, lp);
     add_columns(g, lp);
     bool is_solved = lp_solve(lp, LP_PRIMAL);
     for (int i = 0; i < g->n_columns && is_solved; i++)
         g->columns[i].n = lp_values(lp)[i];
-    for (int type = 0; type < n_types && is_solved; type++)
-        g->gpu_price[type] = fmax(-lp_duals(lp)[type], 0);
+    for (int type = 0; type < n_types; type++)
+        g->gpu_price[type] = is_solved ? fmax(-lp_duals(lp)[type], 0) : 0;
     lp_destroy(lp);
+    return is_solved;
+}
+
+/* What the optimum does for a watt, the price of its jobs' time among the watts. */
+static double done_for_a_watt(const struct gavel_program *g)
+{
+    double done = 0, cost_w = g->time_w;
+
+    for (int i = 0; i < g->n_columns; i++) {
+        const struct gavel_column *c = &g->columns[i];
+        const struct gavel_cell *cell = gavel_cell_at(g, c->type, c->a, c->b);
+        done += c->n * cell->done;
+        cost_w += c->n * cell->cost_w;
+    }
+    return cost_w > 0 ? done / cost_w : 0;
+}
+
+/* The same where every job has the place that does most for a watt. */
+static double first_price(const struct gavel_program *g)
+{
+    double done = 0, cost_w = g->time_w, n_jobs = 0;
+
+    for (int c = 0; c < g->n_classes; c++)
+        n_jobs += g->classes[c].n_jobs;
+    for (int c = 0; c < g->n_classes; c++) {
+        const struct gavel_cell *best = NULL;
+        double most = 0, time_w = g->time_w / n_jobs;
+        for (int type = 0; type < g->work.problem->n_types; type++) {
+            const struct gavel_cell *cell = gavel_cell_at(g, type, c, -1);
+            if (gavel_alone(g, type, c) > 0 && cell->done > most * (cell->cost_w + time_w)) {
+                most = cell->done / (cell->cost_w + time_w);
+                best = cell;
+            }
+        }
+        done += best ? g->classes[c].n_jobs * best->done : 0;
+        cost_w += best ? g->classes[c].n_jobs * best->cost_w : 0;
+    }
+    return cost_w > 0 ? done / cost_w : 0;
+}
+
+void gavel_solve(struct gavel_program *g)
+{
+    gavel_find_cells(g);
+    g->watt_price = g->minds_cost ? first_price(g) : 0;
+    g->gpu_price = ARENA_ARRAY(g->work.arena, double, (size_t)g->work.problem->n_types);
+    for (int i = 0; solve_once(g) && g->minds_cost && i < PRICES_MAX; i++) {
+        double price = done_for_a_watt(g);
+        bool is_settled = fabs(price - g->watt_price) <= PRICE_HAIR * price;
+        g->watt_price = price;
+        if (is_settled)
+            break;
+    }
 }

@@ -1,13 +1,13 @@
 /* In order, to GPUs that keep promises: "fifo-promise", "pack" and "eaco".
  *
- * Every job wants the types that keep its promise; where none does, those where it is fastest. Who
- * finds nothing free waits for these types, and nobody behind it may take a free GPU of them; of
- * other types, or beside others, they may.
+ * Every job wants the types that keep its promise; where none does, those where it is fastest. The
+ * first who finds nothing free has GPUs of these types reserved; those behind it may take what does
+ * not delay it (backfill.h), and share all other GPUs.
  */
 #include <math.h>
 
 #include "base/arena.h"
-#include "optimize/policy/work.h"
+#include "optimize/policy/backfill.h"
 
 /* GPUs of one kind with room that are looked at: they differ only in their residents' promises. */
 #define TRIES_PER_KIND 4
@@ -34,6 +34,7 @@ struct share_rule {
 
 struct queue {
     struct policy_work work;
+    struct backfill backfill;
     const struct share_rule *sharing;
     int *n_wanted;           // (n_types) what the job at hand would take there; 0: not that type
     bool *is_awaited;        // (n_types) somebody further in front waits for a GPU of it
@@ -117,7 +118,7 @@ static void consider_free(struct queue *q, int job, int type, bool is_kept,
     struct offer offer;
     struct yield alone;
 
-    if (n == 0 || q->is_awaited[type] || !assignment_free(q->work.assignment, job, type, n, gpus) ||
+    if (n == 0 || !backfill_free(&q->backfill, job, type, n, gpus) ||
         !work_suits(&q->work, job, type, &alone))
         return;
     if (work_weigh(&q->work, job, gpus, n, &offer))
@@ -127,13 +128,13 @@ static void consider_free(struct queue *q, int job, int type, bool is_kept,
         q->is_out_of_watts = true;
 }
 
-/* Beside somebody, where everybody's promise holds. */
+/* Beside somebody, where everybody's promise holds, and nobody waits for that GPU. */
 static void consider_sharing(struct queue *q, int job, int gpu, struct destination *best)
 {
     struct offer offer;
 
-    if (work_weigh(&q->work, job, &gpu, 1, &offer) && offer.keeps &&
-        offer.share >= q->sharing->share_min)
+    if (!q->backfill.is_reserved[gpu] && work_weigh(&q->work, job, &gpu, 1, &offer) &&
+        offer.keeps && offer.share >= q->sharing->share_min)
         work_prefer(best, offer.cost_w, &gpu, 1);
 }
 
@@ -175,7 +176,9 @@ static void seek(struct queue *q, int job, bool is_kept, struct destination *bes
 
 /* ---- the queue ---- */
 
-/* Why nothing was found; and from now on it waits for the types that it wants. */
+/* Why nothing was found; and from now on it waits for the types that it wants, with some GPUs
+ * reserved if it is the first.
+ */
 static enum wait_reason await(struct queue *q, int job)
 {
     const struct policy_work *w = &q->work;
@@ -190,10 +193,10 @@ static enum wait_reason await(struct queue *q, int job)
                      work_suits(&q->work, job, type, &alone);
         q->is_awaited[type] |= q->n_wanted[type] > 0;
     }
-    return assignment_never(w->assignment, job) ? WAIT_NOT
-           : is_second                          ? WAIT_TURN
-           : is_choosy                          ? WAIT_PROMISE
-                                                : WAIT_CAPACITY;
+    if (assignment_never(w->assignment, job))
+        return WAIT_NOT;
+    backfill_reserve(&q->backfill, job, q->n_wanted);
+    return is_second ? WAIT_TURN : is_choosy ? WAIT_PROMISE : WAIT_CAPACITY;
 }
 
 static enum wait_reason serve(struct queue *q, int job)
@@ -264,6 +267,7 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
 
     (void)e;
     work_begin(&q.work, a, p);
+    backfill_begin(&q.backfill, &q.work);
     forget_sharing(&q);
     for (int j = 0; j < p->n_jobs; j++)
         if (work_is_waiting(&q.work, j))

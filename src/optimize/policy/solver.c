@@ -49,12 +49,14 @@ static const struct solver *const all[] = {
     &solver_watts,
     &solver_greedy,
     &solver_gavel,
+    &solver_gavel_cost,
     &solver_pack,
     &solver_eaco,
     &solver_fifo_promise,
     &solver_fifo_fastest,
     &solver_fifo_random,
     &solver_fifo_first,
+    &solver_slurm,
     NULL,
 };
 

@@ -59,7 +59,7 @@ extern const struct solver solver_gogh;
 extern const struct solver solver_greedy;
 
 /* The others, each of which says what it does ('about'). */
-extern const struct solver solver_watts, solver_gavel, solver_pack, solver_eaco,
-    solver_fifo_promise, solver_fifo_fastest, solver_fifo_random, solver_fifo_first;
+extern const struct solver solver_watts, solver_gavel, solver_gavel_cost, solver_pack, solver_eaco,
+    solver_fifo_promise, solver_fifo_fastest, solver_fifo_random, solver_fifo_first, solver_slurm;
 
 #endif

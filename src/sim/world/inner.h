@@ -77,7 +77,7 @@ struct world {
     struct world_counts counts;
     struct arena arena;    // lists of GPUs
     struct heap heap;
-    struct rng noise;
+    struct rng noise, watts_noise;
 
     double watts, energy_j;    // of all GPUs, integrated on its own
     double watts_since_s;

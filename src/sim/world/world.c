@@ -98,8 +98,8 @@ static struct observation *tell(struct world *w, enum observation_kind kind, int
     return o;
 }
 
-/* The window that ends now. Speed is measured with noise; a server that serves all it is
- * asked has only counted.
+/* The window that ends now. Speed and watts are measured with noise; a server that serves all it
+ * is asked has only counted.
  */
 static void tell_window(struct world *w, int job)
 {
@@ -113,6 +113,8 @@ static void tell_window(struct world *w, int job)
     if (w->settings->noise > 0 && j->speed == j->capacity)
         o->steps *= exp(w->settings->noise * rng_normal(&w->noise));
     o->watts = (world_gpu_now(w, j->gpus[0]).energy_j - j->window_j) / duration_s;
+    if (w->settings->watts_noise > 0)
+        o->watts *= exp(w->settings->watts_noise * rng_normal(&w->watts_noise));
     for (int i = 0; i < g->n_jobs; i++) {
         if (g->jobs[i] != job && w->jobs[g->jobs[i]].phase == RUNNING)
             o->neighbours[o->n_neighbours++] = g->jobs[i];
@@ -678,6 +680,7 @@ struct world *world_create(const struct world_setup *s)
     w->gpus = heap_array((size_t)s->n_gpus, sizeof *w->gpus);
     arena_init(&w->arena);
     rng_init(&w->noise, s->seed, "noise");
+    rng_init(&w->watts_noise, s->seed, "watts noise");
     for (int i = 0; i < s->n_gpus; i++) {
         struct world_gpu *g = &w->gpus[i];
 

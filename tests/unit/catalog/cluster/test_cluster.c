@@ -84,8 +84,8 @@ static const struct text_row cases[] = {
       "! c:1: write like=NAME once, right behind the name" },
     { "an unknown setting", "node a v100:1\nset sleep 3\n",
       "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, settle_s, "
-      "report_s, noise, price_w, power_cap_w, confidence_z, decide_s, theta, power_limits, "
-      "power_model" },
+      "report_s, noise, watts_noise, delay_w, price_w, power_cap_w, confidence_z, decide_s, theta, "
+      "power_limits, power_model" },
     { "a setting by name that is none of them", "node a v100:1\nset power_model 1\n",
       "! c:2: power_model wants additive or saturating" },
     { "a setting out of range", "node a v100:1\nset theta 9\n",

@@ -106,8 +106,8 @@ static const struct {
       "v100 x2 chosen, k80 x1 costs more" },
     { "no watts left", "greedy", PLACES "job a w\n", "", 190, "k80 x1 chosen, v100 x2 power cap" },
     { "a job that waits for its turn", "fifo-first",
-      PLACES "job x w\nstart x 0\njob y w gpus=2 prio=1\njob a w\n", "s", 0,
-      "v100 x1 passed over, k80 x1 passed over" },
+      PLACES "job x w\nstart x 0\njob y w gpus=2 prio=1\njob a w types=v100 steps=1e4\n", "s", 0,
+      "v100 x1 passed over, k80 x1 not allowed" },
     { "as many GPUs as it may have", "greedy", PLACES "job a w max=2\n", "", 0,
       "v100 x2 chosen, k80 x1 costs more, 2 v100 x1 costs more, 2 k80 x0 not allowed" },
 };

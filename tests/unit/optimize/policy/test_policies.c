@@ -41,7 +41,7 @@ static const struct {
     { "but everybody behind who wants the same", "fifo-promise",
       PLACES FULL "job a w min=9\njob b w min=8\n", "", "x 0, y 1, a promise, b turn" },
     { "a gang's free GPUs are not taken from it", "fifo-promise",
-      PLACES "job x w\nstart x 0\njob a w gpus=2 types=v100\njob b w min=5\n", "",
+      PLACES "job x w\nstart x 0\njob a w gpus=2 types=v100\njob b w min=5 steps=1e4\n", "",
       "x 0, a capacity, b turn" },
     { "a promise that no type keeps goes to the fastest", "fifo-promise", PLACES "job a w min=99\n",
       "", "a 0" },
@@ -116,6 +116,20 @@ static const struct {
       PLACES "job x frugal types=k80 exclusive=1\nstart x 2\nat 36000\n"
              "job a w types=k80 exclusive=1\n",
       "", "x 2, a capacity" },
+
+    { "where cost counts, the GPU that does most for it", "gavel-cost", PLACES "job a frugal\n", "",
+      "a 2" },
+    { "where it does not, the one that does most", "gavel", PLACES "job a frugal\n", "", "a 0" },
+    { "the promise comes before the cost", "gavel-cost", PLACES "job a frugal min=9\n", "", "a 0" },
+    { "one that is kept is not broken by who comes", "gavel-cost",
+      PLACES "job a w types=v100 min=9\njob b w types=v100 min=9\njob c w types=v100\n", "",
+      "a 0, b 1, c capacity" },
+    { "who keeps no promise elsewhere gets the fast GPU", "gavel-cost",
+      "node n1 v100\nnode n2 k80\npairs 0.5\njob a w min=3\njob b w min=9\n", "", "a 1, b 0" },
+    { "a running job moves to where it costs less, after its lease", "gavel-cost",
+      PLACES "job a frugal steps=1e6\nstart a 0\nat 360\n", "", "a 2" },
+    { "and not before", "gavel-cost", PLACES "job a frugal steps=1e6\nstart a 0\nat 359\n", "",
+      "a 0" },
 };
 
 /* ---- what all of them keep to ---- */
@@ -239,9 +253,9 @@ static void check_row(const struct text_row *row, const char *policy)
 
 EACH(all_policies_keep_to_it, rules)
 {
-    static const char *const policies[] = { "fifo-first",   "fifo-fastest", "fifo-random",
-                                            "fifo-promise", "pack",         "eaco",
-                                            "gavel",        "greedy",       "gogh" };
+    static const char *const policies[] = { "fifo-first",   "fifo-fastest", "fifo-random", "slurm",
+                                            "fifo-promise", "pack",         "eaco",        "gavel",
+                                            "gavel-cost",   "greedy",       "gogh" };
 
     for (size_t i = 0; i < N_ROWS(policies); i++)
         check_row(&rules[_i], policies[i]);
@@ -258,9 +272,9 @@ EACH(waking_is_weighed, wakings)
 
 /* ---- power limits ---- */
 
-static const char *const baselines[] = { "fifo-first",   "fifo-fastest", "fifo-random",
-                                         "fifo-promise", "pack",         "eaco",
-                                         "gavel" };
+static const char *const baselines[] = { "fifo-first",   "fifo-fastest", "fifo-random", "slurm",
+                                         "fifo-promise", "pack",         "eaco",        "gavel",
+                                         "gavel-cost",   "greedy" };
 enum { N_BASELINES = sizeof baselines / sizeof *baselines };
 
 /* Joules for a second's work, or INFINITY where a limit breaks the promise. */
@@ -275,7 +289,19 @@ static double cost_at(const struct world *w, const struct plan_job *pj, int limi
 
     if (low >= need && low * at.speed < need)
         return INFINITY;
-    return (at.watts - t->sleep_w + w->options.price_w) / at.speed;
+    return (at.watts - t->sleep_w + w->options.price_w + w->options.delay_w) / at.speed;
+}
+
+/* Every limit that is offered, and none, against the one that was chosen. */
+static void check_limit(const struct world *w, const struct plan *p)
+{
+    double cost = cost_at(w, &p->jobs[0], p->jobs[0].limit_w);
+    int offered[LIMITS_OFFERED];
+    int n = limits_offer(&w->catalog.types[world_type(w, "v100")], offered);
+
+    ck_assert_double_le(cost, cost_at(w, &p->jobs[0], 0));
+    for (int k = 0; k < n; k++)
+        ck_assert_double_le(cost, cost_at(w, &p->jobs[0], offered[k]));
 }
 
 TIMES(the_limit_is_the_cheapest_that_keeps_the_promise, N_BASELINES)
@@ -286,25 +312,55 @@ TIMES(the_limit_is_the_cheapest_that_keeps_the_promise, N_BASELINES)
         struct world w;
         struct plan p;
         char job[64];
-        int offered[LIMITS_OFFERED];
         world_init(&w, CLUSTER "node n1 v100\n");
         snprintf(job, sizeof job, "job a w min=%g\n", 1.1 * i);
         world_add(&w, job);
         world_look(&w);
         w.options.may_limit = true;
+        w.options.delay_w = 0;
         world_solve(&w, baselines[_i], &p);
         must_pass(&w, &p, baselines[_i]);
         ck_assert_int_eq(p.jobs[0].n_gpus, 1);
-        double cost = cost_at(&w, &p.jobs[0], p.jobs[0].limit_w);
-        int n = limits_offer(&w.catalog.types[world_type(&w, "v100")], offered);
-        ck_assert_double_le(cost, cost_at(&w, &p.jobs[0], 0));
-        for (int k = 0; k < n; k++)
-            ck_assert_double_le(cost, cost_at(&w, &p.jobs[0], offered[k]));
+        check_limit(&w, &p);
         ck_assert(!p.jobs[0].is_short);
         is_seen[p.jobs[0].limit_w > 0] = true;
         world_release(&w);
     }
     ck_assert(is_seen[0] && is_seen[1]);
+}
+
+/* The dearer a job's time, the fewer are limited, whoever plans. */
+TIMES(the_limit_goes_by_what_a_jobs_time_is_worth, N_BASELINES + 1)
+{
+    const char *policy = _i < N_BASELINES ? baselines[_i] : "gogh";
+    double last = 0;
+
+    for (double delay_w = 0; delay_w <= 800; delay_w += 50) {
+        struct world w;
+        struct plan p;
+        world_init(&w, CLUSTER "node n1 v100\njob a w\n");
+        w.options.may_limit = true;
+        w.options.delay_w = delay_w;
+        world_solve(&w, policy, &p);
+        must_pass(&w, &p, policy);
+        check_limit(&w, &p);
+        int limit_w = p.jobs[0].limit_w;
+        double kept_below_w = limit_w > 0 ? limit_w : (double)INFINITY;
+        ck_assert_msg(kept_below_w >= last, "%s: %d W at %g", policy, limit_w, delay_w);
+        last = kept_below_w;
+        ck_assert(limit_w > 0 || delay_w > 0);
+        world_release(&w);
+    }
+    ck_assert(isinf(last));
+}
+
+/* What gogh has of sleep and limits, everybody has. */
+TEST(nobody_is_denied_sleep_or_limits)
+{
+    for (int i = 0; solver_at(i); i++) {
+        ck_assert(solver_has_lever(solver_at(i), LEVER_SLEEP));
+        ck_assert(solver_has_lever(solver_at(i), LEVER_LIMITS));
+    }
 }
 
 TEST(a_limit_that_breaks_a_promise_is_lifted_and_a_better_one_is_set)
@@ -449,4 +505,63 @@ TEST(the_program_is_solved_to_its_optimum_and_no_whole_placement_does_more)
         arena_release(&a);
     }
     ck_assert_int_gt(n_reached, 100);    // most optima are whole
+}
+
+/* The most that whole GPUs do for a watt, by every way to fill them. */
+static void most_for_a_watt(const struct gavel_program *p, int type, int n_left, int *jobs,
+                            double done, double cost_w, double *most)
+{
+    if (type == N_TYPES) {
+        *most = fmax(*most, done / cost_w);
+        return;
+    }
+    if (n_left == 0) {
+        most_for_a_watt(p, type + 1, type + 1 < N_TYPES ? p->n_gpus[type + 1] : 0, jobs, done,
+                        cost_w, most);
+        return;
+    }
+    most_for_a_watt(p, type, n_left - 1, jobs, done, cost_w, most);
+    for (int a = 0; a < p->n_classes; a++)
+        for (int b = -1; b < p->n_classes; b++) {
+            const struct gavel_cell *c = gavel_cell_at(p, type, a, b);
+            jobs[a]--;
+            if (b >= 0)
+                jobs[b]--;
+            if (jobs[a] >= 0 && (b < 0 || jobs[b] >= 0) && may_be(p, a, b))
+                most_for_a_watt(p, type, n_left - 1, jobs, done + c->done, cost_w + c->cost_w,
+                                most);
+            jobs[a]++;
+            if (b >= 0)
+                jobs[b]++;
+        }
+}
+
+TEST(the_price_of_a_watt_is_what_the_optimum_does_for_one_and_no_whole_placement_does_more)
+{
+    struct rng r;
+    int n_reached = 0;
+
+    rng_init(&r, 7, "gavel-cost");
+    for (int i = 0; i < 200; i++) {
+        struct arena a;
+        struct problem problem;
+        struct gavel_program p;
+        int jobs[N_CLASSES];
+        double most = 0;
+        arena_init(&a);
+        random_problem(&a, &r, &problem);
+        for (int k = 0; k < N_TYPES * N_CLASSES; k++)
+            problem.watts[k] = (float)rng_between(&r, 50, 300);
+        random_program(&a, &r, &problem, &p);
+        p.minds_cost = true;
+        p.time_w = rng_between(&r, 10, 500);
+        gavel_solve(&p);
+        for (int k = 0; k < N_CLASSES; k++)
+            jobs[k] = p.classes[k].n_jobs;
+        most_for_a_watt(&p, 0, p.n_gpus[0], jobs, 0, p.time_w, &most);
+        ck_assert_double_le(most, p.watt_price * 1.02);
+        n_reached += most >= p.watt_price * 0.98;
+        arena_release(&a);
+    }
+    ck_assert_int_gt(n_reached, 100);
 }

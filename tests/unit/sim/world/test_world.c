@@ -397,6 +397,38 @@ TEST(noise_is_of_the_size_it_should_be)
     setting_close(&s);
 }
 
+/* What is told of watts over what is drawn; speeds are told as they are. */
+TEST(watts_are_told_with_a_noise_of_their_own)
+{
+    for (int is_noisy = 0; is_noisy < 2; is_noisy++) {
+        struct setting s;
+        struct observation o;
+        double sum = 0, squares = 0, drawn_w = 0;
+        int n = 0;
+
+        setting_open(&s, 0);
+        s.settings.watts_noise = is_noisy ? 0.02 : 0;
+        for (int i = 0; i < 400; i++) {
+            start(&s, submit(&s, BIG, 1000, 0), 0);
+            world_advance(s.world, world_now_s(s.world) + 50);
+            drawn_w = world_gpu_now(s.world, 0).watts;
+            world_advance(s.world, world_now_s(s.world) + 100);
+        }
+        while (hear(&s, &o)) {
+            if (o.kind != OBS_WINDOW)
+                continue;
+            NEAR(o.steps / (o.time_s - o.from_s), 10);
+            sum += log(o.watts / drawn_w);
+            squares += log(o.watts / drawn_w) * log(o.watts / drawn_w);
+            n++;
+        }
+        ck_assert_int_eq(n, 400);
+        ck_assert_double_eq_tol(sum / n, 0, is_noisy ? 0.004 : 1e-9);
+        ck_assert_double_eq_tol(sqrt(squares / n), is_noisy ? 0.02 : 0, is_noisy ? 0.003 : 1e-9);
+        setting_close(&s);
+    }
+}
+
 TEST(orders_that_make_no_sense_are_refused)
 {
     struct setting s;
