@@ -646,8 +646,10 @@ int rerun_past(struct arena *a, const char *record, rerun_past_f *use, void *sel
     p->result = &unused;
     rc = run_part(p, e);
     if (rc == 0) {
+        estimate_refresh(&p->cycle.estimator);
         const struct hindsight past = { .state = &p->ledger.state,
                                         .catalog = &p->catalog,
+                                        .est = &p->cycle.estimator,
                                         .settings = &p->at->begin->settings,
                                         .from_s = -INFINITY,
                                         .to_s = INFINITY,

@@ -76,16 +76,26 @@ static const struct front_panel {
 };
 #define N_PANELS ((int)(sizeof panels / sizeof panels[0]))
 
+/* "60 W"; "" of who goes by the cluster's prices. */
+static const char *price_label(const struct report *r, const struct study_run *k)
+{
+    const double *price_w = k->delay_w != NULL ? k->delay_w : k->promise_w;
+
+    return price_w != NULL ? arena_printf(r->a, "%g W", *price_w) : "";
+}
+
 static struct plot_series series_of(const struct report *r, const struct run_group *const *groups,
                                     int n, enum report_figure f, const char *name)
 {
+    const char **labels = ARENA_ARRAY(r->a, const char *, (size_t)n);
     double *v = ARENA_ARRAY(r->a, double, 2 * (size_t)n);
 
     for (int i = 0; i < n; i++) {
+        labels[i] = price_label(r, &groups[i]->key);
         v[i] = group_spread(r, groups[i], f).mean;
         v[n + i] = group_spread(r, groups[i], REPORT_ENERGY).mean;
     }
-    return (struct plot_series){ .name = name, .n = n, .x = v, .y = v + n };
+    return (struct plot_series){ .name = name, .n = n, .x = v, .y = v + n, .labels = labels };
 }
 
 /* Lines of gogh, one for each beginning, then everybody else as a point. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "sim/hindsight.h"
 #include "sim/rerun/rerun.h"
 #include "sim/sim.h"
+#include "sim/world/truth.h"
 #include "store/store.h"
 #include "study/scenario/text.h"
 
@@ -54,8 +56,53 @@ static int write_inputs(const struct record_files *f, const struct cluster *cl,
     return rc;
 }
 
-/* What was measured, in a store of its own, made anew. */
-static int write_truth(const struct record_files *f, const struct catalog *measured, struct err *e)
+/* Who has no descriptor is not fitted anything: what is believed of it alone, on a type where it was
+ * not measured, stands for it.
+ */
+static int add_believed(struct catalog *to, const struct truth *believed, struct err *e)
+{
+    const struct catalog *c = believed->catalog;
+    int rc = 0;
+
+    for (int w = 0; w < c->n_workloads && rc == 0; w++) {
+        for (int t = 0; t < c->n_types && isnan(c->workloads[w].flop_per_sample) && rc == 0; t++) {
+            const struct measurement m = {
+                .key = { .workload = catalog_find_workload(to, c->workloads[w].name),
+                         .gpu_type = catalog_find_type_alike(to, c->types[t].name),
+                         .neighbour = -1,
+                         .n_gpus = 1 },
+                .fits = true,
+                .throughput = truth_speed(believed, w, t),
+                .watts = truth_watts(believed, w, t),
+                .duration_s = NAN,
+                .noise = NAN,
+            };
+
+            if (m.throughput > 0 && catalog_cell(to, m.key) == NULL)
+                rc = catalog_record(to, &m, 0, e);
+        }
+    }
+    return rc;
+}
+
+/* What was measured, and what is believed of those that nothing else is known of. */
+static int fill_truth(struct catalog *to, const struct hindsight *past, struct err *e)
+{
+    struct truth believed = { 0 };
+    int rc = sim_adopt(to, past->catalog, NULL, e);
+
+    if (rc == 0)
+        rc = truth_from_beliefs(&believed, past->catalog, past->est, e);
+    if (rc == 0)
+        rc = catalog_begin(to, e);
+    if (rc == 0)
+        rc = catalog_end(to, add_believed(to, &believed, e), e);
+    truth_release(&believed);
+    return rc;
+}
+
+/* In a store of its own, made anew. */
+static int write_truth(const struct record_files *f, const struct hindsight *past, struct err *e)
 {
     struct store *s = NULL;
     struct catalog c;
@@ -67,7 +114,7 @@ static int write_truth(const struct record_files *f, const struct catalog *measu
     if (rc == 0)
         rc = catalog_load(&c, s, e);
     if (rc == 0)
-        rc = sim_adopt(&c, measured, NULL, e);
+        rc = fill_truth(&c, past, e);
     catalog_release(&c);
     store_close(s);
     return rc;
@@ -82,7 +129,7 @@ static int take_record(void *self, const struct hindsight *past, struct err *e)
 
     if (rc == 0)
         rc = write_inputs(f, &cl, &t, e);
-    return rc < 0 ? rc : write_truth(f, past->catalog, e);
+    return rc < 0 ? rc : write_truth(f, past, e);
 }
 
 static int make_directory(const char *path, struct err *e)
