@@ -4,16 +4,12 @@
 
 #include "base/embed.h"
 #include "base/err.h"
-#include "study/scenario/files.h"    // by the build: where the files are, their digests
+#include "study/scenario/files.h"    // by the build: the files, their digests, a row each
 #include "study/scenario/text.h"
 
-#define EMBED_ONE(id, name, file) EMBED(scenario_##id, file);
-SCENARIO_FILES(EMBED_ONE)
-
-#define ROW(id, name, file) { name, gogh_scenario_##id##_begin },
 static const struct {
     const char *name, *text;    // the text ends with a 0 byte
-} files[] = { SCENARIO_FILES(ROW) };
+} files[] = { SCENARIO_ROWS };
 
 #define N_FILES ((int)(sizeof files / sizeof files[0]))
 
