@@ -56,7 +56,7 @@ static int write_inputs(const struct record_files *f, const struct cluster *cl,
     return rc;
 }
 
-/* Who has no descriptor is not fitted anything: what is believed of it alone, on a type where it was
+/* To who has no descriptor nothing is fitted: what is believed of it alone, on a type where it was
  * not measured, stands for it.
  */
 static int add_believed(struct catalog *to, const struct truth *believed, struct err *e)
