@@ -15,7 +15,7 @@ static void print_head(const struct study_run *k)
     if (k->load > 0)
         printf(", load %g", k->load);
     printf(": %s\n%-14s %-7s %-9s %-11s %7s %9s %8s %9s %8s %9s\n", k->scenario->title, "policy",
-           "limits", "without", "knows", "delay_w", "J/work", "", "promises", "JCT h", "kWh");
+           "limits", "without", "knows", "price", "J/work", "", "promises", "JCT h", "kWh");
 }
 
 /* Mean and half-width over seeds of the figure that stands 'at' bytes into a result, times 'by'. */
@@ -39,6 +39,14 @@ static const char *shown(struct arena *a, const char *unit, double v)
     return isfinite(v) ? arena_printf(a, "%.2f%s", v, unit) : "-";
 }
 
+/* "60", and where promises were priced too "60/3000"; "-" is the cluster's own. */
+static const char *prices(struct arena *a, const struct study_run *k)
+{
+    const char *delay = k->delay_w != NULL ? arena_printf(a, "%g", *k->delay_w) : "-";
+
+    return k->promise_w != NULL ? arena_printf(a, "%s/%g", delay, *k->promise_w) : delay;
+}
+
 static void print_kind(struct arena *a, const struct results_row *rows, int n)
 {
     const struct study_run *k = &rows[0].key;
@@ -47,8 +55,8 @@ static void print_kind(struct arena *a, const struct results_row *rows, int n)
 
     printf("%-14s %-7s %-9s %-11s %7s %9s %s %9s %8s %9s\n", k->policy,
            k->has_limits ? "yes" : "no", k->without[0] != '\0' ? k->without : "-",
-           knowledge_name(k->knows), k->delay_w != NULL ? arena_printf(a, "%g", *k->delay_w) : "-",
-           shown(a, "", j.mean), half, shown(a, " %", SPREAD(promise_attainment, 100).mean),
+           knowledge_name(k->knows), prices(a, k), shown(a, "", j.mean), half,
+           shown(a, " %", SPREAD(promise_attainment, 100).mean),
            shown(a, "", SPREAD(mean_jct_s, 1.0 / 3600).mean),
            shown(a, "", SPREAD(energy_kwh, 1).mean));
 }
