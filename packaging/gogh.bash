@@ -89,7 +89,9 @@ _gogh_words() {
         options+=' --model --estimator --without --learn --jobs-out --journal --no-timing --json'
         ;;
     study)
-        options+=' --scenario --seeds --policy --load --jobs-parallel --data --out --report --list --json'
+        options+=' --scenario --show --seeds --first-seed --policy --load --limits --delay-w --promise-w'
+        options+=' --history --model --cluster --trace --sacct --record --truth --partition --workload'
+        options+=' --jobs-parallel --data --out --report --list --json'
         ;;
     advise)
         options+=' --sacct --cluster --partition --workload --truth --seed --seeds --tolerance --from --to'
@@ -134,7 +136,8 @@ _gogh() {
     --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html | --programs | --dir) ;;
     --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
-    --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
+    --scenario | --show) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
+    --limits) words='no yes both' ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --sharing) words='exclusive timeslice mps mig unknown' ;;
     --split) words='job family gpu campaign site' ;;

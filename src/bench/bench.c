@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/text/json.h"
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 struct bench {
     struct bench_limit limit;

@@ -13,7 +13,7 @@
 #include "sim/sim.h"
 #include "sim/trace/generate.h"
 #include "study/run.h"
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 /* A run of the simulator. */
 struct sim_bench {

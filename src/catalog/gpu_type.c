@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 
 /* The figures as files write them. The ranges refuse slips of unit (GB for GiB are too
  * close to tell, but FLOP/s for TFLOP/s or mW for W are not) with room for years to come.
@@ -169,6 +171,25 @@ int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struc
                        slice_shown(value), value.at, f->low, f->high, f->unit);
     *figure_of(t, f) = number * f->scale;
     return 0;
+}
+
+int gpu_type_put(const struct gpu_type *t, struct buf *out)
+{
+    for (int i = 0; i < N_FIGURES; i++) {
+        const double value = *figure_of(t, &figures[i]);
+
+        if (!isfinite(value))
+            continue;
+        buf_printf(out, " %s=", figures[i].key);
+        words_put_number(out, value / figures[i].scale);
+    }
+    if (t->share_max > 0)
+        buf_printf(out, " share_max=%d", t->share_max);
+    if (t->capability > 0)
+        buf_printf(out, " capability=%d", t->capability);
+    if (t->sharing != SHARING_UNKNOWN)
+        buf_printf(out, " sharing=%s", sharing_name(t->sharing));
+    return buf_printf(out, " year=%d", t->year);
 }
 
 static int figure_check(const struct gpu_type *t, const struct figure *f, struct err *e)

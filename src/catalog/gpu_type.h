@@ -14,6 +14,7 @@
 #include "catalog/precision.h"
 #include "catalog/sharing.h"
 
+struct buf;
 struct err;
 
 /* Figures are per device that a job can be given: a K80 is one of its two dies,
@@ -64,6 +65,9 @@ bool gpu_type_fill(struct gpu_type *t, const struct gpu_type *more);
  * the range).
  */
 int gpu_type_set(struct gpu_type *t, struct slice key, struct slice value, struct err *e);
+
+/* Append every figure that is known as ' key=value', as gpu_type_set reads them. */
+int gpu_type_put(const struct gpu_type *t, struct buf *out);
 
 /* Jobs that may share a GPU of this type where the cluster lets 'theta' share. */
 static inline int gpu_type_theta(const struct gpu_type *t, int theta)

@@ -171,6 +171,14 @@ static int make_trace(struct arena *a, const struct hindsight *h, const struct c
     return 0;
 }
 
+int hindsight_inputs(struct arena *a, const struct hindsight *h, struct cluster *cluster,
+                     struct trace *trace, struct err *e)
+{
+    int rc = make_cluster(a, h->state, h->catalog, h->settings, cluster, e);
+
+    return rc < 0 ? rc : make_trace(a, h, cluster, trace, e);
+}
+
 /* ---- the runs ---- */
 
 static int run(const struct sim_options *o, struct hindsight_run *out, struct err *e)
@@ -204,10 +212,8 @@ int hindsight_run(struct arena *a, const struct hindsight *h, struct hindsight_r
     struct cluster cl;
     struct trace trace;
     struct truth truth;
-    int rc = make_cluster(a, h->state, h->catalog, h->settings, &cl, e);
+    int rc = hindsight_inputs(a, h, &cl, &trace, e);
 
-    if (rc == 0)
-        rc = make_trace(a, h, &cl, &trace, e);
     if (rc == 0)
         rc = truth_from_beliefs(&truth, h->catalog, h->est, e);
     if (rc < 0)

@@ -9,10 +9,12 @@
 
 struct arena;
 struct catalog;
+struct cluster;
 struct cluster_settings;
 struct err;
 struct estimator;
 struct state;
+struct trace;
 
 struct hindsight_run {
     const char *policy;
@@ -35,6 +37,12 @@ struct hindsight {
     const char *const *policies;    // (n_policies)
     int n_policies;
 };
+
+/* The nodes that there are and the jobs of the period, as inputs of a simulation: in 'a' but for
+ * names, which are those of the state and the catalog. Asks neither policies nor estimator.
+ */
+int hindsight_inputs(struct arena *a, const struct hindsight *h, struct cluster *cluster,
+                     struct trace *trace, struct err *e);
 
 /* On the nodes that there are; 'out' is (n_policies). -ENOENT: no such job, or none whose work is
  * known.

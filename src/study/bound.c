@@ -361,7 +361,7 @@ int bound_solve(struct arena *a, const struct study_inputs *s, bool has_limits, 
         .truth = &s->ground.truth,
         .has_limits = has_limits,
         .period_s = s->arrivals_s,
-        .reference = truth_reference(&s->ground.truth, NULL),
+        .reference = truth_reference(&s->ground.truth, s->reference),
     };
     int rc = check(&p, e);
 

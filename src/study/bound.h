@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 struct err;
 

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/text/file.h"
-#include "study/data.h"
+#include "study/scenario/data.h"
 #include "study/results_inner.h"
 
 #define RUN_BYTES_MAX (64 << 20)    // a run's file has some 100 KB; more is somebody else's

@@ -15,8 +15,9 @@
 struct figure {
     const char *name;
     enum { FIGURE_REAL, FIGURE_LONG, FIGURE_INT, FIGURE_TEXT } kind;
-    size_t at;         // offset
-    bool is_timing;    // differs from time to time; not in results.json
+    size_t at;          // offset
+    bool is_derived;    // from other figures, and not read back
+    bool is_timing;     // differs from time to time; not in results.json
 };
 
 /* Those of struct study_result. */

@@ -22,6 +22,7 @@ const struct figure results_figures[] = {
     { FIGURE(REAL, allocation_efficiency) },
     { FIGURE(REAL, work_s) },
     { FIGURE(LONG, moves) },
+    { FIGURE(REAL, moves_per_job), .is_derived = true },
     { FIGURE(LONG, decisions) },
     { FIGURE(LONG, fallbacks) },
     { FIGURE(LONG, repricings) },
@@ -130,13 +131,20 @@ static json_t *figure_json(const struct figure *f, const void *of)
                                   : json_integer((json_int_t)figure_number(f, of));
 }
 
+static json_t *price(const double *price_w)
+{
+    return price_w != NULL ? json_real(*price_w) : json_null();
+}
+
 static json_t *key_json(const struct study_run *k)
 {
-    return json_pack("{s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:s, s:s}", "scenario", k->scenario->name,
-                     "load", number(k->load), "policy", k->policy, "seed", k->seed, "sleep",
-                     k->has_sleep, "power_limit", k->has_limits, "without",
+    return json_pack("{s:s, s:o, s:s, s:i, s:b, s:b, s:o, s:s, s:s, s:o, s:o, s:i}", "scenario",
+                     k->scenario->name, "load", number(k->load), "policy", k->policy, "seed",
+                     k->seed, "sleep", k->has_sleep, "power_limit", k->has_limits, "without",
                      k->without[0] != '\0' ? json_string(k->without) : json_null(), "knows",
-                     knowledge_name(k->knows), "power_model", scenario_power_model(k->scenario));
+                     knowledge_name(k->knows), "power_model", scenario_power_model(k->scenario),
+                     "delay_w", price(k->delay_w), "promise_w", price(k->promise_w), "history_jobs",
+                     study_run_history(k));
 }
 
 json_t *results_row_json(const struct study_run *k, const struct study_result *r)
@@ -234,11 +242,12 @@ static bool take_figures(const json_t *row, const json_t *timing, struct study_r
         const struct figure *f = &results_figures[i];
         const json_t *j = json_object_get(f->is_timing ? timing : row, f->name);
 
-        if (!has_figure(f, policy) && json_is_null(j))
+        if (f->is_derived || (!has_figure(f, policy) && json_is_null(j)))
             continue;
         if (!take(NULL, f, j, out))
             return false;
     }
+    study_result_derive(policy, out);
     return true;
 }
 

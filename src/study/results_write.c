@@ -43,13 +43,17 @@ static void put(struct buf *out, double v)
 }
 
 static const char key_columns[] =
-    "scenario,load,policy,seed,sleep,power_limit,without,knows,power_model";
+    "scenario,load,policy,seed,sleep,power_limit,without,knows,power_model,"
+    "delay_w,promise_w,history_jobs";
 
 static void put_key(struct buf *out, const struct study_run *k)
 {
     buf_printf(out, "%s,%.15g,%s,%d,%d,%d,%s,%s,%s", k->scenario->name, k->load, k->policy, k->seed,
                k->has_sleep, k->has_limits, k->without, knowledge_name(k->knows),
                scenario_power_model(k->scenario));
+    put(out, k->delay_w != NULL ? *k->delay_w : (double)NAN);
+    put(out, k->promise_w != NULL ? *k->promise_w : (double)NAN);
+    put(out, study_run_history(k));
 }
 
 static void put_figures(const struct results *b, bool is_timing, struct buf *out)
@@ -70,6 +74,13 @@ static void put_figures(const struct results *b, bool is_timing, struct buf *out
     }
 }
 
+/* Who was where is long, and one seed of a kind shows it. */
+static bool is_listed(const struct results *b, const struct figure_list *l, int row)
+{
+    return l != &results_lists[RESULTS_STAYS] || row == 0 ||
+           !study_run_is_alike(&b->rows[row - 1].key, &b->rows[row].key);
+}
+
 static void put_list(const struct results *b, const struct figure_list *l, struct buf *out)
 {
     buf_puts(out, key_columns);
@@ -79,7 +90,7 @@ static void put_list(const struct results *b, const struct figure_list *l, struc
     for (int i = 0; i < b->n_rows; i++) {
         const struct study_result *r = &b->rows[i].result;
 
-        for (int k = 0; k < figure_list_n(l, r); k++) {
+        for (int k = 0; is_listed(b, l, i) && k < figure_list_n(l, r); k++) {
             const char *of = figure_list_at(l, r, k);
 
             put_key(out, &b->rows[i].key);

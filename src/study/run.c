@@ -48,8 +48,7 @@ static bool is_bound(const struct study_run *k)
 
 bool study_run_keeps_intervals(const struct study_run *k, const struct study_inputs *s)
 {
-    return k->seed == SCENARIO_FIRST_SEED && s->cluster.n_gpus <= INTERVALS_GPUS_MAX &&
-           !is_bound(k);
+    return s->cluster.n_gpus <= INTERVALS_GPUS_MAX && !is_bound(k);
 }
 
 /* ---- slice by slice ---- */
@@ -243,6 +242,12 @@ static void whole_figures(struct sim *s, struct study_result *out)
     out->repricing_s = r.repricing_s;
 }
 
+void study_result_derive(const char *policy, struct study_result *r)
+{
+    r->moves_per_job =
+        r->jobs > 0 && strcmp(policy, "bound") != 0 ? (double)r->moves / r->jobs : (double)NAN;
+}
+
 /* ---- a run ---- */
 
 static void plan_updates(struct run_progress *w, const struct study_run *k)
@@ -257,15 +262,6 @@ static void plan_updates(struct run_progress *w, const struct study_run *k)
     w->update_s = w->out->intervals_from_s;
 }
 
-static unsigned levers_without(const struct study_run *k)
-{
-    int lever = k->without[0] != '\0' ? lever_by_name(k->without) : -1;
-    unsigned without = k->has_sleep ? 0 : 1U << LEVER_SLEEP;
-
-    assert(k->without[0] == '\0' || lever >= 0);
-    return lever >= 0 ? without | 1U << lever : without;
-}
-
 static int simulate(struct arena *a, const struct study_run *k, const struct study_inputs *s,
                     struct study_result *out, struct err *e)
 {
@@ -277,8 +273,9 @@ static int simulate(struct arena *a, const struct study_run *k, const struct stu
         .policy = k->policy,
         .known = s->pretraining.catalog,
         .model = s->pretraining.model,
+        .reference = s->reference,
         .seed = (uint64_t)k->seed,
-        .without = levers_without(k),
+        .without = study_run_without(k),
     };
     int rc = sim_create(&o, &w.sim, e);
 
@@ -339,6 +336,7 @@ int study_run_do(struct arena *a, const struct study_run *k, const char *data,
     init_types(a, &s.cluster, out);
     rc = is_bound(k) ? solve_bound(a, k, &s, out, e) : simulate(a, k, &s, out, e);
     scenario_close(&s);
+    study_result_derive(k->policy, out);
     out->wall_s = clock_stopwatch_s() - began_s;
     getrusage(RUSAGE_SELF, &use);
     out->rss_bytes = 1024.0 * (double)use.ru_maxrss;
@@ -359,5 +357,5 @@ double study_run_cost(const struct study_run *k)
         if (strcmp(planners[i].policy, k->policy) == 0)
             s = planners[i].s * (k->has_limits ? 2 : 1);
     }
-    return s * jobs / 1000;
+    return s * (jobs + study_run_history(k)) / 1000;
 }

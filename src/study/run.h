@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 struct err;
 
@@ -53,6 +53,7 @@ struct study_result {
     double work_s;
     long moves, decisions, fallbacks, repricings, measurements;
     int jobs, finished, failed;
+    double moves_per_job;
     double gap_mean_w, gap_worst_w;    // as sim_result has them; NaN: the policy gives no bound
     double gap_mean_ratio, gap_worst_ratio;
     double gap_mean_varying_ratio, gap_worst_varying_ratio;
@@ -74,7 +75,10 @@ struct study_result {
     struct study_interval *intervals;    // by GPU, then time
 };
 
-/* Gantt strips are kept of the first seed only, of clusters of at most 64 GPUs. */
+/* Figures that follow from others. */
+void study_result_derive(const char *policy, struct study_result *r);
+
+/* Who was where is kept of clusters of at most 64 GPUs. */
 bool study_run_keeps_intervals(const struct study_run *k, const struct study_inputs *s);
 
 /* Simulate, or, for the policy "bound", solve (bound.h): then there are energy per

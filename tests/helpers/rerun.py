@@ -87,6 +87,18 @@ def check_same(box):
     check(said["finished_sim"] == said["finished"] > 0, "jobs do not end:", json.dumps(said))
 
 
+def check_study(box, n_jobs):
+    """The record's jobs, cluster and measurements make a study."""
+    study = ("study", "--record", box.path("record"), "--policy", "fifo-fastest,gogh",
+             "--seeds", "2", "--out", box.path("study"))
+    said = json.loads(gogh(*study, "--json"))
+    check(len(said) == 4 and all(r["scenario"] == "site" for r in said), "runs:", said)
+    check(all(r["jobs"] == r["finished"] == n_jobs for r in said), "jobs:",
+          [(r["jobs"], r["finished"]) for r in said], "want", n_jobs)
+    check(all(set(r["gpu_hours"]) == set(TYPES) for r in said), "types:", said[0]["gpu_hours"])
+    check("4 found from before" in gogh(*study), "the same record is studied anew")
+
+
 def check_otherwise(box):
     """A record that says something else than happened is found out."""
     with open(box.path("record")) as f:
@@ -123,6 +135,7 @@ def main():
         check_profiles(box)
         check_same(box)
         replay(box, "--tolerance", "1")
+        check_study(box, len(jobs))
         check_otherwise(box)
 
 

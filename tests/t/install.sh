@@ -26,7 +26,7 @@ for file in "$at/bin/gogh" "$at/sbin/goghd" "$dir/root$libexec/gogh-keeper" "$at
     "$at/share/doc/gogh/advise.md" "$at/share/doc/gogh/reporting.md" \
     "$at/share/bash-completion/completions/gogh" "$at/lib/sysusers.d/gogh.conf" \
     "$at/share/doc/gogh/api.md" "$at/share/doc/gogh/formats/gogh.conf.md" \
-    "$at/share/doc/gogh/examples/box.conf" "$config"; do
+    "$at/share/doc/gogh/examples/box.conf" "$at/share/gogh/scenarios/builtin.scenario" "$config"; do
     [ -s "$file" ] || no "not installed: ${file#"$dir/root"}"
 done
 [ -n "$(find "$at/lib" -path '*/dist-packages/gogh.py')" ] || no "the Python module is not installed"

@@ -89,10 +89,69 @@ done
 # Without data, and without names, what needs none is done and the rest is named.
 "$GOGH" study --data "$dir/nowhere" --policy bound --out "$dir/c" >"$dir/out" 2>"$dir/err"
 [[ $(grep -c . "$dir/err") == 2 ]] || no "what is left out is one line: $(cat "$dir/err")"
-grep -q 'left out for want of data: reference, levers, .*study.md#data)$' "$dir/err" ||
+grep -q 'left out for want of data: reference, front, levers, .*study.md#data)$' "$dir/err" ||
     no "what is left out is named: $(cat "$dir/err")"
 [[ $(jq -r 'map(.scenario) | unique | join(" ")' "$dir/c/results.json") == builtin ]] ||
     no "without data, builtin alone is studied"
+
+# ---- files ----
+"$GOGH" study --show builtin >"$dir/Mine 2.scenario"
+grep -q '^# ' "$dir/Mine 2.scenario" || no "what ships with the program has comments"
+cmp -s "$dir/Mine 2.scenario" "$SRC/data/scenarios/builtin.scenario" || no "--show prints the file"
+for file in "$SRC"/data/scenarios/*.scenario; do
+    grep -qE "^$(basename "$file" .scenario) " <("$GOGH" study --list) || no "$file is in the program"
+done
+sed -i 's/^jobs .*/jobs drawn 30/; s/^policy .*/policy gavel gogh/; s/^limits .*/limits no/' "$dir/Mine 2.scenario"
+file=(--scenario "$dir/Mine 2.scenario" --first-seed 20 --seeds 2)
+"$GOGH" study "${file[@]}" --out "$dir/f" >"$dir/out" 2>/dev/null
+jq -e 'length == 4 and all(.scenario == "mine-2" and .jobs == 30) and
+    (map(.seed) | unique) == [20, 21] and all(.delay_w == null and .history_jobs == 0)' \
+    "$dir/f/results.json" >/dev/null || no "a file is a scenario: $(cat "$dir/f/results.json")"
+grep -qF -- '--first-seed 20' "$dir/f/report.html" || no "the report has the command"
+sed -i 's/^title.*/# another title/' "$dir/Mine 2.scenario"
+"$GOGH" study "${file[@]}" --out "$dir/f" 2>/dev/null | grep -qF '4 found from before' ||
+    no "a comment changes nothing"
+sed -i 's/^jobs .*/jobs drawn 31/' "$dir/Mine 2.scenario"
+"$GOGH" study "${file[@]}" --out "$dir/f" 2>/dev/null | grep -qF '4 runs done, 0 found' ||
+    no "other jobs are other runs"
+"$GOGH" study "${file[@]}" --delay-w auto,30 --history 20 --seeds 1 --out "$dir/f" >"$dir/out" 2>/dev/null
+jq -e 'length == 3 and all(.history_jobs == 20 and .knows == "history") and
+    (map(select(.policy == "gogh").delay_w) == [null, 30])' "$dir/f/results.json" >/dev/null ||
+    no "prices and a history: $(jq -c 'map([.policy, .delay_w, .knows])' "$dir/f/results.json")"
+[[ $(sed -n '2s/,.*//p;1s/.*power_model,//p' "$dir/f/runs.csv" | head -1) == delay_w,promise_w,history_jobs,* ]] ||
+    no "tables have them too"
+echo 'lode 0.5' >>"$dir/Mine 2.scenario"
+refused 1 "Mine 2.scenario:16: a line begins with" "${file[@]}" --out "$dir/x"
+
+# ---- a site's own ----
+own=(--cluster "$SRC/docs/examples/small.cluster" --trace "$SRC/docs/examples/mixed.trace")
+"$GOGH" study "${own[@]}" --policy gavel,gogh --seeds 2 --delay-w 15,240 --out "$dir/g" >"$dir/out" 2>/dev/null
+jq -e 'length == 6 and all(.scenario == "site" and .load == 0 and .finished == .jobs)' \
+    "$dir/g/results.json" >/dev/null || no "a site's jobs: $(tail -1 "$dir/out")"
+# The first seed is what a simulation of the same trace gives.
+"$GOGH" simulate "${own[@]}" --policy gavel --seed 11 --json >"$dir/sim"
+[[ $(jq '.energy_kwh, .mean_jct_s' "$dir/sim") == \
+    $(jq 'map(select(.policy == "gavel" and .seed == 11))[0] | .energy_kwh, .mean_jct_s' "$dir/g/results.json") ]] ||
+    no "the first seed has the jobs as they were"
+grep -q '<h2 id="front">' "$dir/g/report.html" || no "a sweep draws the front"
+grep -q 'other seeds draw blocks' "$dir/g/report.html" || no "the report says what seeds are"
+"$GOGH" study --scenario "$dir/g/site.scenario" --seeds 2 --out "$dir/h" >/dev/null 2>&1
+cmp -s "$dir/g/results.json" "$dir/h/results.json" || no "site.scenario does the same again"
+"$GOGH" study --sacct "$SRC/tests/data/sacct/slurm-22.05.sacct" --cluster "$SRC/tests/data/sacct/site.cluster" \
+    --policy fifo-fastest --seeds 2 --json --out "$dir/i" 2>/dev/null >"$dir/out"
+jq -e 'length == 2 and all(.jobs == 6 and .finished == 6)' "$dir/out" >/dev/null ||
+    no "accounting is a site's jobs: $(cat "$dir/out")"
+
+refused 2 "in one way: --trace, --sacct or --record" --cluster "$dir/c" --out "$dir/x"
+refused 2 "on which cluster" --trace "$dir/t" --out "$dir/x"
+refused 2 "leave it out" --scenario builtin "${own[@]}" --out "$dir/x"
+refused 2 "of one's own jobs" --truth "$dir/t" --out "$dir/x"
+refused 2 "no policy 'wise'" "${own[@]}" --policy wise --out "$dir/x"
+refused 2 "or auto" --scenario builtin --delay-w much --out "$dir/x"
+refused 2 "no, yes or both" --scenario builtin --limits some --out "$dir/x"
+refused 2 "ships with the program" --show no-such
+refused 1 "no-such.scenario" --scenario "$dir/no-such.scenario" --out "$dir/x"
+refused 1 "no-such.record" --record "$dir/no-such.record" --out "$dir/x"
 
 refused 2 "--out" --scenario builtin
 refused 2 "there are reference" --scenario no-such --out "$dir/x"

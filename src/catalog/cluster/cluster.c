@@ -476,6 +476,21 @@ bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_set
     return true;
 }
 
+bool cluster_setting_put(struct cluster_settings *s, const char *key, double value)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        const struct setting *to = &settings[i];
+
+        if (strcmp(to->key, key) != 0)
+            continue;
+        if (!(value >= to->low && value <= to->high) || (to->is_int && value != (int)value))
+            return false;
+        put_setting(s, to, value);
+        return true;
+    }
+    return false;
+}
+
 int cluster_parse(struct arena *a, const char *name, const char *text, size_t len,
                   struct cluster *out, struct err *e)
 {

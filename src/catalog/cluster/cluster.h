@@ -20,6 +20,7 @@
 #include "catalog/workload.h"
 
 struct arena;
+struct buf;
 struct catalog;
 struct err;
 struct ledger;
@@ -66,6 +67,10 @@ struct cluster_setting {
 };
 bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out);
 
+/* Change one setting by its key. False: there is none of that name, or it does not take the value.
+ */
+bool cluster_setting_put(struct cluster_settings *s, const char *key, double value);
+
 struct cluster_node {
     const char *name;
     int n_gpus;
@@ -92,6 +97,11 @@ int cluster_parse(struct arena *a, const char *name, const char *text, size_t le
 
 /* Read and parse a file. */
 int cluster_read(struct arena *a, const char *path, struct cluster *out, struct err *e);
+
+/* The same text that cluster_parse reads: nodes, every figure of their types, and settings; no
+ * workloads.
+ */
+int cluster_write(const struct cluster *cl, struct buf *out);
 
 /* Put its types and workloads into the catalog and its nodes into the ledger, at 'now_s'.
  * What 'gputype' and 'workload' lines state replaces what the catalog (and its store) knew;

@@ -19,6 +19,7 @@
 #include "optimize/prices/kept.h"
 #include "estimate/model/model.h"
 #include "sim/ground.h"
+#include "sim/hindsight.h"
 #include "sim/rerun/inner.h"
 #include "sim/world/truth.h"
 #include "store/store.h"
@@ -481,6 +482,13 @@ static int step(struct rerun_state *w, const struct rerun_entry *at, struct err 
     }
 }
 
+/* What happened, and not what was planned. */
+static bool is_of_the_past(const struct rerun_entry *at)
+{
+    return at->what == RERUN_EVENT || at->what == RERUN_MEASUREMENT || at->what == RERUN_PROFILE ||
+           at->what == RERUN_WORKLOAD || at->what == RERUN_GPU_TYPE;
+}
+
 /* ---- a part, and all of them ---- */
 
 /* All that is believed by now. */
@@ -512,6 +520,8 @@ static int walk_part(struct rerun_part *p, struct err *e)
 
     arena_init(&w.scratch);
     for (int i = 0; i < p->n && rc == 0; i++) {
+        if (p->is_past && !is_of_the_past(&p->at[i]))
+            continue;
         rc = step(&w, &p->at[i], &why);
         if (rc < 0)
             rc = err_set(e, -rc, "%s:%d: %s", p->name, p->at[i].line, why.text);
@@ -602,5 +612,51 @@ int rerun(struct arena *a, const struct rerun_options *o, struct rerun_result *o
     if (o->truth)
         ground_close(&ground);
     out->difference = out->sim_j / out->cluster_j - 1;    // NaN for 0 / 0: nothing was accounted
+    return rc;
+}
+
+/* The last start of the daemon: its store had all that was before. */
+static struct rerun_part last_part(const struct rerun_entries *all)
+{
+    int from = all->n - 1;
+
+    assert(all->n > 0 && all->at);    // a record without a beginning is refused
+    while (all->at[from].what != RERUN_BEGIN)
+        from--;
+    return (struct rerun_part){ .at = &all->at[from], .n = all->n - from, .is_past = true };
+}
+
+int rerun_past(struct arena *a, const char *record, rerun_past_f *use, void *self, struct err *e)
+{
+    struct rerun_part *p = ARENA_NEW(a, struct rerun_part);
+    struct rerun_entries all = { 0 };
+    struct rerun_result unused = { 0 };
+    const char *text = NULL;
+    size_t len = 0;
+    int rc = file_read(a, record, NULL, RECORD_MAX, &text, &len, e);
+
+    if (rc == 0)
+        rc = rerun_read(a, record, text, len, &all, e);
+    if (rc < 0)
+        return rc;
+    *p = last_part(&all);
+    p->arena = a;
+    p->name = record;
+    p->dir = dir_of(a, record);
+    p->result = &unused;
+    rc = run_part(p, e);
+    if (rc == 0) {
+        estimate_refresh(&p->cycle.estimator);
+        const struct hindsight past = { .state = &p->ledger.state,
+                                        .catalog = &p->catalog,
+                                        .est = &p->cycle.estimator,
+                                        .settings = &p->at->begin->settings,
+                                        .from_s = -INFINITY,
+                                        .to_s = INFINITY,
+                                        .n_jobs_max = INT_MAX };
+
+        rc = use(self, &past, e);
+    }
+    part_close(p);
     return rc;
 }

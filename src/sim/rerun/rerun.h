@@ -16,6 +16,7 @@
 
 struct arena;
 struct err;
+struct hindsight;
 
 struct rerun_options {
     const char *record;    // file
@@ -54,5 +55,12 @@ struct rerun_result {
 
 /* -EINVAL names the line that makes no sense; -ENOENT: a file is missing. */
 int rerun(struct arena *a, const struct rerun_options *o, struct rerun_result *out, struct err *e);
+
+/* What a record tells of a site, without making its plans again: the state at its end, with all
+ * jobs that ever were there, and the catalog with what was measured. 'use' may look at it while it
+ * is called; what it returns is returned.
+ */
+typedef int rerun_past_f(void *self, const struct hindsight *past, struct err *e);
+int rerun_past(struct arena *a, const char *record, rerun_past_f *use, void *self, struct err *e);
 
 #endif

@@ -76,6 +76,15 @@ static void put_curve(struct buf *out, const struct line_chart *c, const struct 
     }
 }
 
+/* What stands beside the points, above them and to the right. */
+static void put_labels(struct buf *out, const struct line_chart *c, const struct plot_series *s)
+{
+    for (int i = 0; s->labels != NULL && i < s->n; i++)
+        if (has_point(c, s, i))
+            svg_text(out, scale_at(&c->x, s->x[i]) + 5, scale_at(&c->y, s->y[i]) - 5, "start",
+                     "small", s->labels[i]);
+}
+
 static void draw_sample(struct buf *out, int series, double x, double y)
 {
     PUT(out, "<g class=\"c%d\">", series);
@@ -142,6 +151,7 @@ void plot_lines(struct buf *out, const struct plot_lines *p)
         if (p->series[k].low != NULL && p->series[k].high != NULL)
             put_band(out, &c, &p->series[k]);
         put_curve(out, &c, &p->series[k], k);
+        put_labels(out, &c, &p->series[k]);
         PUT(out, "</g>\n");
     }
     svg_close(out);

@@ -23,8 +23,9 @@ struct plot_axis {
 struct plot_series {
     const char *name;
     int n;
-    const double *x, *y;         // NaN in y: a gap
-    const double *low, *high;    // (n) the band or whisker; NULL: none
+    const double *x, *y;          // NaN in y: a gap
+    const double *low, *high;     // (n) the band or whisker; NULL: none
+    const char *const *labels;    // (n) beside the points of a line; NULL: none
 };
 
 struct plot_lines {

@@ -12,14 +12,6 @@ struct bars {
     int n_series;
 };
 
-static const char *group_title(const struct report *r, const struct scenario_results *s,
-                               const struct study_run *k)
-{
-    if (s->n_knows < 2 || scenario_is_oracle(k->policy))
-        return k->policy;
-    return arena_printf(r->a, "%s, %s", k->policy, knowledge_title(k->knows));
-}
-
 static int group_of(struct bars *b, const char *title)
 {
     for (int i = 0; i < b->n_groups; i++)
@@ -85,8 +77,8 @@ static struct bars bars_make(const struct report *r, const struct scenario_resul
 
         if (c->key.load != load || c->key.without[0] != '\0' || !isfinite(spread.mean))
             continue;
-        report_column_set(&columns[c->key.has_limits], group_of(&b, group_title(r, s, &c->key)),
-                          spread);
+        report_column_set(&columns[c->key.has_limits],
+                          group_of(&b, report_group_title(r, s, &c->key)), spread);
         has[c->key.has_limits] = true;
     }
     for (int i = 0; i < 2; i++)
@@ -179,6 +171,7 @@ static void put_bars(struct report *r, const struct scenario_results *s,
         PUT(r->out, "<figure><figcaption>%s, %s</figcaption>\n", kind->title,
             load_title(r->a, s->loads[l]));
         plot_bars(r->out, &p);
+        report_put_command(r, s, s->loads[l]);
         PUT(r->out, "</figure>\n");
     }
     if (s->n_loads > 1)

@@ -167,6 +167,7 @@ static void put_timeline(struct report *r, const struct scenario_results *s,
         "<figure class=\"scroll\" tabindex=\"0\"><figcaption><b>%s</b>, %s, seed %d</figcaption>\n",
         html(r, row->key.policy), limits, row->key.seed);
     plot_timeline(r->out, &p);
+    report_put_command(r, s, row->key.load);
     PUT(r->out, "</figure>\n");
 }
 

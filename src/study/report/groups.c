@@ -14,10 +14,26 @@ const char *knowledge_title(enum knowledge k)
         [KNOWS_NOTHING] = "an empty catalog",
         [KNOWS_PRETRAINED] = "the pretrained model",
         [KNOWS_OTHERS] = "a catalog without one family",
+        [KNOWS_HISTORY] = "a history of other jobs",
+        [KNOWS_MODEL] = "a model of the site",
         [KNOWS_TRUTH] = "the truth",
     };
 
     return titles[k];
+}
+
+const char *report_group_title(const struct report *r, const struct scenario_results *s,
+                               const struct study_run *k)
+{
+    const char *title = k->policy;
+
+    if (k->delay_w != NULL)
+        title = arena_printf(r->a, "%s at %g W", title, *k->delay_w);
+    if (k->promise_w != NULL)
+        title = arena_printf(r->a, "%s, promises at %g W", title, *k->promise_w);
+    if (s->n_knows > 1 && !scenario_is_oracle(k->policy))
+        title = arena_printf(r->a, "%s, %s", title, knowledge_title(k->knows));
+    return title;
 }
 
 /* ---- rows to scenarios ---- */
@@ -109,17 +125,31 @@ void report_sort(struct report *r)
     }
 }
 
+static bool is_asked(const struct group_query *w, int knows, const struct study_run *k)
+{
+    return k->load == w->load && strcmp(k->policy, w->policy) == 0 &&
+           k->has_limits == w->has_limits && strcmp(k->without, w->without) == 0 &&
+           (knows < 0 || (int)k->knows == knows);
+}
+
 static const struct run_group *find(const struct scenario_results *s, const struct group_query *w,
                                     int knows)
 {
+    int n = 0, middle;
+
     for (int i = 0; i < s->n_groups; i++) {
         const struct study_run *k = &s->groups[i].key;
 
-        if (k->load == w->load && strcmp(k->policy, w->policy) == 0 &&
-            k->has_limits == w->has_limits && strcmp(k->without, w->without) == 0 &&
-            (knows < 0 || (int)k->knows == knows))
+        if (!is_asked(w, knows, k))
+            continue;
+        if (k->delay_w == NULL && k->promise_w == NULL)
             return &s->groups[i];
+        n++;
     }
+    middle = n / 2;
+    for (int i = 0; i < s->n_groups && n > 0; i++)
+        if (is_asked(w, knows, &s->groups[i].key) && middle-- == 0)
+            return &s->groups[i];
     return NULL;
 }
 
@@ -186,13 +216,18 @@ static const struct {
     [REPORT_ERROR] = { OF(prediction_error), 100, 1, false },
     [REPORT_COVERAGE] = { OF(coverage90), 100, 1, true },
     [REPORT_MOVES] = { OF(moves), 1, 1, false },
+    [REPORT_MOVES_PER_JOB] = { OF(moves), 1, 1, false },
 #undef OF
 };
 
 static double value_of(const struct study_result *r, enum report_figure f)
 {
-    if (f == REPORT_MOVES)
-        return isnan(r->mean_jct_s) ? (double)NAN : (double)r->moves;    // a bound runs nobody
+    if (f == REPORT_MOVES || f == REPORT_MOVES_PER_JOB) {
+        const double over = f == REPORT_MOVES ? 1 : r->jobs;
+
+        return isnan(r->mean_jct_s) ? (double)NAN
+                                    : (double)r->moves / over;    // a bound runs nobody
+    }
     const void *at = (const char *)r + figures[f].at;
     return figures[f].times * *(const double *)at / figures[f].over;
 }

@@ -44,7 +44,8 @@ struct report {
 
 void report_sort(struct report *r);    // fills the scenarios
 
-/* A group as it is asked for. 'knows' -1: any. Where it is given and no such group is there, an
+/* A group as it is asked for, at the cluster's own prices or, where it was only tried with others,
+ * at the middle one of these. 'knows' -1: any. Where it is given and no such group is there, an
  * oracle's or the first of that policy is taken. NULL: none.
  */
 struct group_query {
@@ -79,6 +80,7 @@ enum report_figure {
     REPORT_ERROR,    // of predictions
     REPORT_COVERAGE,
     REPORT_MOVES,
+    REPORT_MOVES_PER_JOB,
 };
 struct spread group_spread(const struct report *r, const struct run_group *c, enum report_figure f);
 
@@ -98,6 +100,10 @@ struct spread group_change(const struct report *r, const struct run_group *ours,
 struct spread group_difference(const struct report *r, const struct run_group *ours,
                                const struct run_group *theirs, enum report_figure f);
 
+/* "gogh", "gogh at 60 W": with what else tells a group from others of its scenario. */
+const char *report_group_title(const struct report *r, const struct scenario_results *s,
+                               const struct study_run *k);
+
 /* "load 0.6", "the trace as it is". */
 const char *load_title(struct arena *a, double load);
 
@@ -113,6 +119,16 @@ void report_assumptions(struct report *r);
 void report_scenario_assumptions(struct report *r, const struct scenario_results *s);
 void report_definitions(struct report *r);
 void report_command(struct report *r);
+
+/* The command that makes a figure: of one load, or (load below 0) of the scenario. */
+void report_put_command(struct report *r, const struct scenario_results *s, double load);
+
+/* finding.c: the first sentence. */
+void report_finding(struct report *r);
+
+/* front.c: energy against time. */
+report_has_f report_has_front;
+void report_front(struct report *r);
 
 /* summary.c: gogh against everybody else. */
 report_has_f report_has_summary;

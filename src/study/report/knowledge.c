@@ -4,10 +4,24 @@
 #include <math.h>
 #include <string.h>
 
+static bool begins_with(const struct scenario_results *s, enum knowledge k)
+{
+    for (int i = 0; i < s->n_knows; i++)
+        if (s->knows[i] == k)
+            return true;
+    return false;
+}
+
+/* What the others are held against. */
+static enum knowledge base_of(const struct scenario_results *s)
+{
+    return begins_with(s, KNOWS_PRETRAINED) ? KNOWS_PRETRAINED : KNOWS_NOTHING;
+}
+
 static void put_knowledge_row(struct report *r, const struct scenario_results *s,
                               const struct run_group *c)
 {
-    const struct group_query w = { c->key.load, "gogh", c->key.has_limits, "", KNOWS_PRETRAINED };
+    const struct group_query w = { c->key.load, "gogh", c->key.has_limits, "", (int)base_of(s) };
     const struct run_group *base = scenario_group(s, w);
     static const enum report_figure figures[] = { REPORT_FIRST, REPORT_NEXT, REPORT_ERROR,
                                                   REPORT_COVERAGE };
@@ -25,9 +39,12 @@ static void put_knowledge_row(struct report *r, const struct scenario_results *s
     PUT(r->out, "</tr>\n");
 }
 
-static bool is_plain_gogh(const struct run_group *c)
+/* gogh with all of its levers; of several prices, the one that stands for it. */
+static bool is_plain_gogh(const struct scenario_results *s, const struct run_group *c)
 {
-    return strcmp(c->key.policy, "gogh") == 0 && c->key.without[0] == '\0';
+    const struct group_query w = { c->key.load, "gogh", c->key.has_limits, "", (int)c->key.knows };
+
+    return strcmp(c->key.policy, "gogh") == 0 && scenario_group(s, w) == c;
 }
 
 static void put_knowledge_table(struct report *r, const struct scenario_results *s)
@@ -36,23 +53,15 @@ static void put_knowledge_table(struct report *r, const struct scenario_results 
         "<div class=\"scroll\" tabindex=\"0\"><table><caption><b>%s</b>: gogh by what it knows "
         "when a run begins</caption>\n<thead><tr><th scope=\"col\">begins with</th><th "
         "scope=\"col\">load</th><th scope=\"col\">power limits</th><th scope=\"col\">energy per "
-        "work, J</th><th scope=\"col\">against pretrained</th><th scope=\"col\">promises kept, "
+        "work, J</th><th scope=\"col\">against %s</th><th scope=\"col\">promises kept, "
         "jobs 1–100, %%</th><th scope=\"col\">later jobs, %%</th><th scope=\"col\">prediction "
         "error, %%</th><th scope=\"col\">in the 90&nbsp;%% interval, "
         "%%</th></tr></thead>\n<tbody>\n",
-        html(r, s->scenario->name));
+        html(r, s->scenario->name), knowledge_name(base_of(s)));
     for (int i = 0; i < s->n_groups; i++)
-        if (is_plain_gogh(&s->groups[i]))
+        if (is_plain_gogh(s, &s->groups[i]))
             put_knowledge_row(r, s, &s->groups[i]);
     PUT(r->out, "</tbody></table></div>\n");
-}
-
-static bool begins_with(const struct scenario_results *s, enum knowledge k)
-{
-    for (int i = 0; i < s->n_knows; i++)
-        if (s->knows[i] == k)
-            return true;
-    return false;
 }
 
 /* What the beginnings are. */
@@ -73,6 +82,13 @@ static void put_beginnings(struct report *r, const struct scenario_results *s)
         PUT(r->out, "<b>A catalog without one family</b> (<code>others</code> in names of runs): "
                     "all that is true but what one family of workloads takes part in; seeds in a "
                     "row hold out one family after the other. ");
+    if (begins_with(s, KNOWS_HISTORY))
+        PUT(r->out,
+            "<b>A history of other jobs</b>: each policy has lived through %s jobs of the same "
+            "cluster and load, drawn with another seed, and kept what it measured. ",
+            plot_fixed(s->scenario->history_jobs, 0).text);
+    if (begins_with(s, KNOWS_MODEL))
+        PUT(r->out, "<b>A model of the site</b>: what <code>gogh train</code> learned before. ");
     PUT(r->out, "</p>\n");
 }
 
@@ -112,7 +128,7 @@ void report_knowledge(struct report *r)
         if (begins_with(s, KNOWS_PRETRAINED) && begins_with(s, KNOWS_NOTHING)) {
             PUT(r->out, "<p>From the pretrained model, against from an empty catalog:</p>\n<ul>\n");
             for (int k = 0; k < s->n_groups; k++)
-                if (is_plain_gogh(&s->groups[k]))
+                if (is_plain_gogh(s, &s->groups[k]))
                     put_pretrained(r, s, &s->groups[k]);
             PUT(r->out, "</ul>\n");
         }

@@ -100,6 +100,7 @@ static void put_lever_bars(struct report *r, const struct scenario_results *s)
     };
     PUT(r->out, "<figure><figcaption>What each lever brings</figcaption>\n");
     plot_bars(r->out, &p);
+    report_put_command(r, s, -1);
     PUT(r->out, "</figure>\n");
 }
 

@@ -34,6 +34,7 @@ static const struct part {
     void (*put)(struct report *r);
 } parts[] = {
     { "summary", "Summary", report_has_summary, report_summary },
+    { "front", "Energy against time", report_has_front, report_front },
     { "scenarios", "Scenarios", is_there, put_scenarios },
     { "levers", "What each lever brings", report_has_levers, report_levers },
     { "time", "Energy and promises over time", report_has_times, report_times },
@@ -143,8 +144,9 @@ static void put_head(struct report *r)
                 "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                 "<title>A study of gogh</title>\n");
     report_style(r);
-    PUT(r->out, "</head>\n<body>\n<header>\n<h1>A study of gogh</h1>\n"
-                "<p>Gogh places machine-learning jobs on clusters that mix generations of GPUs, so "
+    PUT(r->out, "</head>\n<body>\n<header>\n<h1>A study of gogh</h1>\n");
+    report_finding(r);
+    PUT(r->out, "<p>Gogh places machine-learning jobs on clusters that mix generations of GPUs, so "
                 "that they use the least energy while every job keeps its promised speed. Here the "
                 "same jobs were run under gogh and under other policies, in simulation; this page "
                 "shows what each used and which promises it kept.</p>\n");

@@ -43,6 +43,8 @@ void report_style(struct report *r)
         "small,.note,figcaption{color:var(--soft)}\n"
         ".charts .scroll{flex:1 1 26rem;min-width:0}.warn{border-left:4px solid var(--bad);"
         "padding-left:.7rem}\n"
+        ".finding{font-size:1.1rem}figure p.command{margin:.1rem 0 0;max-width:34rem}"
+        ".command code{font-size:11px;color:var(--soft)}\n"
         "figure{margin:.8rem 0;min-width:0}figcaption{font-size:13px;margin-bottom:.3rem}\n"
         ".charts{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem}\n"
         "@media screen{.scroll .plot{max-width:none}}\n"

@@ -21,8 +21,11 @@ static bool is_even(const struct variant *v)
     return v->we_limit == v->they_limit;
 }
 
-/* Points of promises that may be lost without being called a loss. */
+/* Points of promises that may be lost, and percent that jobs may take longer on average, without
+ * being called a loss.
+ */
 #define POINTS_LOST 1.0
+#define PERCENT_LATER 3.0
 
 struct policy_comparison {
     const struct run_group *ours, *theirs;
@@ -62,9 +65,14 @@ static bool leaves_jobs(const struct policy_comparison *c)
     return group_unfinished(c->ours).n > 0 && group_unfinished(c->theirs).n == 0;
 }
 
+static bool is_late(const struct policy_comparison *c)
+{
+    return c->later.mean > PERCENT_LATER;
+}
+
 static bool is_loss(const struct policy_comparison *c)
 {
-    return outcome_of(c) >= LOSES_PERHAPS || breaks_promises(c) || leaves_jobs(c);
+    return outcome_of(c) >= LOSES_PERHAPS || breaks_promises(c) || leaves_jobs(c) || is_late(c);
 }
 
 /* False: there is nothing to compare. */
@@ -191,6 +199,11 @@ static void put_loss(struct report *r, const struct scenario_results *s, const s
         PUT(r->out, "%s%s points of promises", between, plot_fixed(c->points.mean, 1).text);
         between = ", ";
     }
+    if (is_late(c)) {
+        PUT(r->out, "%smean completion time +%s&nbsp;%%", between,
+            plot_fixed(c->later.mean, 1).text);
+        between = ", ";
+    }
     if (leaves_jobs(c))
         PUT(r->out, "%s%d job%s did not finish, there all did", between,
             group_unfinished(c->ours).n, group_unfinished(c->ours).n == 1 ? "" : "s");
@@ -280,28 +293,26 @@ static void put_counts(struct report *r, const struct outcome_counts *t)
     PUT(r->out, "&nbsp;%%. A promise is a least speed, not an early end.</p>\n");
 }
 
+/* The losses first, then how often what came out. */
 static void put_losses(struct report *r)
 {
-    struct outcome_counts t = { 0 };
+    struct outcome_counts t = { 0 }, listed = { .is_listing = true };
     const int n_seeds = report_seeds(r);
 
     count_all(r, &t);
     if (t.n == 0)
         return;
-    put_counts(r, &t);
-    if (t.lost == 0 && n_seeds < SPREAD_INTERVAL) {
+    if (t.lost > 0) {
+        PUT(r->out, "<h3>Where gogh loses</h3>\n<ul class=\"losses\">\n");
+        count_all(r, &listed);
+        PUT(r->out, "</ul>\n");
+    } else if (n_seeds < SPREAD_INTERVAL) {
         PUT(r->out, "<p>With %s gogh lost none of these comparisons.</p>\n",
             n_seeds == 1 ? "this one seed" : "so few seeds");
-        return;
+    } else {
+        PUT(r->out, "<p>There is no comparison that gogh loses in energy, promises or time.</p>\n");
     }
-    if (t.lost == 0) {
-        PUT(r->out, "<p>There is no comparison that gogh loses in energy or promises.</p>\n");
-        return;
-    }
-    t = (struct outcome_counts){ .is_listing = true };
-    PUT(r->out, "<h3>Where gogh loses</h3>\n<ul class=\"losses\">\n");
-    count_all(r, &t);
-    PUT(r->out, "</ul>\n");
+    put_counts(r, &t);
 }
 
 static void put_unfinished(struct report *r)
@@ -354,6 +365,8 @@ static void put_comparison(struct report *r, const struct policy_comparison *c, 
         PUT(r->out, "<br><b class=\"tag\">%s</b>", o == LOSES ? "loses" : "loses?");
     if (is_rival && breaks_promises(c))
         PUT(r->out, "<br><b class=\"tag\">promises</b>");
+    if (is_rival && is_late(c))
+        PUT(r->out, "<br><b class=\"tag\">later</b>");
     if (is_rival && leaves_jobs(c))
         PUT(r->out, "<br><b class=\"tag\">jobs</b>");
     PUT(r->out, "</td>");
@@ -447,6 +460,7 @@ static void put_legend(struct report *r)
         "time (JCT). Negative energy is a saving, a positive JCT means that jobs finish later. "
         "<b class=\"tag\">loses</b>: gogh uses more; <b class=\"tag\">loses?</b>: more, but %s; "
         "<b class=\"tag\">promises</b>: gogh keeps more than one point fewer; "
+        "<b class=\"tag\">later</b>: jobs take more than 3&nbsp;%% longer on average; "
         "<b class=\"tag\">jobs</b>: gogh left jobs undone where the other finished all. The last "
         "rows, <i>gogh-oracle</i> and <i>bound</i>, know the truth: nobody is expected to reach "
         "them, and the entry is the distance to them.</p>\n",

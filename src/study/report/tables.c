@@ -64,6 +64,7 @@ static const struct column {
     { "queueing", "min", REPORT_QUEUE_MIN, 1 },
     { "allocation efficiency", "", REPORT_EFFICIENCY, 3 },
     { "moves", "", REPORT_MOVES, 0 },
+    { "moves a job", "", REPORT_MOVES_PER_JOB, 2 },
 };
 #define N_COLUMNS ((int)(sizeof columns / sizeof columns[0]))
 
@@ -100,13 +101,22 @@ static void put_policy_head(struct report *r, const struct scenario_results *s)
     PUT(r->out, "</tr></thead>\n");
 }
 
+/* The policy with its prices; what it begins with has a column of its own. */
+static const char *priced_title(const struct report *r, const struct run_group *c)
+{
+    const struct scenario_results alone = { .n_knows = 1 };
+
+    return report_group_title(r, &alone, &c->key);
+}
+
 static void put_policy_row(struct report *r, const struct scenario_results *s,
                            const struct run_group *c)
 {
     const bool is_ours = strcmp(c->key.policy, "gogh") == 0;
 
     PUT(r->out, "<tr%s><th scope=\"row\">%s</th><td class=\"word\">%s</td>",
-        is_ours ? " class=\"ours\"" : "", html(r, c->key.policy), c->key.has_limits ? "yes" : "no");
+        is_ours ? " class=\"ours\"" : "", html(r, priced_title(r, c)),
+        c->key.has_limits ? "yes" : "no");
     if (s->n_knows > 1)
         PUT(r->out, "<td class=\"word\">%s</td>", knowledge_title(c->key.knows));
     for (int i = 0; i < N_COLUMNS; i++)

@@ -31,16 +31,15 @@ void report_assumptions(struct report *r)
         "<li><b>Power limits</b> are offered to every policy where the column says so. How speed "
         "and watts fall with a limit is a law fitted to Zeus's measurements.</li>\n"
         "<li><b>A promise</b> is a least speed. Waiting counts as breaking it.</li>\n"
-        "<li><b>A GPU-second has a price</b> in gogh's decisions (%g joules unless the scenario "
-        "says otherwise), which is not part of any energy shown here.</li>\n"
+        "<li><b>A second of a job's time has a price</b> in gogh's decisions, and a broken promise, "
+        "which are not part of any energy shown here.</li>\n"
         "<li><b>Energy per unit of work</b> is taken over the steady window: from 20&nbsp;%% to "
         "100&nbsp;%% of the arrival period. A unit is one second alone on the reference GPU "
-        "(P100).</li>\n"
+        "(P100 unless the scenario names another).</li>\n"
         "<li>GPUs only: processors, memory, fans and cooling are not counted.</li>\n"
         "</ul>\n</div>\n",
         has_two_models(r) ? "the comparison is made under two of them"
-                          : "this study has no second one to hold it against",
-        solve_defaults.price_w);
+                          : "this study has no second one to hold it against");
 }
 
 /* Of a cluster that comes with its trace. */
@@ -74,6 +73,9 @@ static void put_cluster(struct report *r, const struct scenario_results *s)
 
 static const char *truth_text(const struct scenario *s)
 {
+    if (s->truth == TRUTH_STORE)
+        return "measurements of a store, the same for every seed; what nobody measured is fitted "
+               "to them";
     if (s->truth == TRUTH_GAVEL)
         return "Gavel's measurements: speeds alone on the physical cluster, slowdowns from the "
                "simulation file; watts by workload and type are a model";
@@ -90,6 +92,8 @@ static const char *jobs_text(const struct scenario *s)
             "arrivals and lengths of Philly's trace, thinned to the load; workloads drawn",
         [JOBS_ALIBABA] =
             "all pods of Alibaba's 2023 list, each with the part of a GPU that it asked for",
+        [JOBS_TRACE] = "a trace of one's own",
+        [JOBS_SACCT] = "what Slurm's accounting tells of, with the work that by the truth was done",
     };
 
     return texts[s->jobs];
@@ -114,6 +118,14 @@ static void put_seeds(struct report *r, const struct scenario_results *s)
         PUT(r->out, "%d seeds (%d to %d)", most, low, high);
 }
 
+static void put_price(struct report *r, const struct cluster_settings *set)
+{
+    if (set->delay_w >= 0)
+        PUT(r->out, "A second of a job's time is priced at %g&nbsp;J in decisions. ", set->delay_w);
+    else
+        PUT(r->out, "A second of a job's time is priced by the GPUs' caps in decisions. ");
+}
+
 static void put_settings(struct report *r, const struct scenario_results *s)
 {
     const struct cluster_settings *set = &s->cluster.settings;
@@ -126,8 +138,9 @@ static void put_settings(struct report *r, const struct scenario_results *s)
     else
         PUT(r->out, "Empty GPUs sleep. ");
     if (s->has_cluster)
-        PUT(r->out, "A move loses %g&nbsp;s. A GPU-second is priced at %g&nbsp;J in decisions. ",
-            set->move_s, set->price_w);
+        PUT(r->out, "A move loses %g&nbsp;s. ", set->move_s);
+    if (s->has_cluster && s->scenario->n_delays == 0)
+        put_price(r, set);
 }
 
 void report_scenario_assumptions(struct report *r, const struct scenario_results *s)
@@ -137,12 +150,20 @@ void report_scenario_assumptions(struct report *r, const struct scenario_results
 
     PUT(r->out, "<p class=\"note\"><b>GPUs:</b> ");
     put_cluster(r, s);
+    if (sc->reference != NULL)
+        PUT(r->out, ". <b>Reference GPU:</b> %s", html(r, sc->reference));
     PUT(r->out, ". <b>Truth:</b> %s. <b>Power model where shared:</b> %s. <b>Jobs:</b> %s; ",
         truth_text(sc), html(r, scenario_power_model(sc)), jobs_text(sc));
     if (sc->n_jobs > 0)
         PUT(r->out, "%s%s%s; ", sc->jobs == JOBS_DRAWN ? "" : "at most ",
             plot_fixed(sc->n_jobs, 0).text, sc->jobs == JOBS_SERVED ? " that train" : " of them");
-    if (sc->jobs == JOBS_ALIBABA)
+    if (scenario_is_site(sc))
+        PUT(r->out,
+            "promises as they were. Seed %d has the jobs as they came; other seeds draw blocks of "
+            "a twentieth of them, in a row, with replacement, until there are as many, so that "
+            "intervals tell how much hangs on these very jobs. ",
+            sc->first_seed);
+    else if (sc->jobs == JOBS_ALIBABA)
         PUT(r->out, "promises in proportion. ");
     else
         PUT(r->out,
@@ -153,6 +174,8 @@ void report_scenario_assumptions(struct report *r, const struct scenario_results
     PUT(r->out, "<b>At the start, policies know:</b> ");
     for (int i = 0; i < s->n_knows; i++)
         PUT(r->out, "%s%s", i > 0 ? ", or " : "", knowledge_title(s->knows[i]));
+    if (sc->history_jobs > 0)
+        PUT(r->out, " (%s of the same cluster and load)", plot_fixed(sc->history_jobs, 0).text);
     PUT(r->out, "%s; ", s->n_knows == 0 ? "the truth" : "");
     put_seeds(r, s);
     PUT(r->out, ".</p>\n");
@@ -260,24 +283,24 @@ static bool has_policy(const struct scenario_results *s, const char *policy)
 
 static bool has_all_policies(const struct scenario_results *s)
 {
-    for (const char *const *p = s->scenario->policies; *p != NULL; p++)
-        if (!has_policy(s, *p))
+    for (int i = 0; i < s->scenario->n_policies; i++)
+        if (!has_policy(s, s->scenario->policies[i]))
             return false;
     return true;
 }
 
 static bool has_all_loads(const struct scenario_results *s)
 {
-    int n = 0;
-
-    while (s->scenario->loads != NULL && s->scenario->loads[n] > 0)
-        n++;
-    return s->n_loads >= n;
+    return s->n_loads >= s->scenario->n_loads;
 }
 
-static bool is_usual(const struct scenario_results *s)
+/* Can it stand in one command with others? */
+static bool is_usual(const struct report *r, const struct scenario_results *s)
 {
-    return has_all_policies(s) && has_all_loads(s) && scenario_seeds(s) == s->scenario->n_seeds;
+    const struct scenario *sc = s->scenario;
+
+    return has_all_policies(s) && has_all_loads(s) && scenario_seeds(s) == sc->n_seeds &&
+           strcmp(sc->command, arena_printf(r->a, "--scenario %s", sc->name)) == 0;
 }
 
 /* The policies, or loads, where not all that the scenario has are there. */
@@ -285,10 +308,10 @@ static void put_policy_option(struct report *r, const struct scenario_results *s
 {
     const char *between = " --policy ";
 
-    for (const char *const *p = s->scenario->policies; *p != NULL && !has_all_policies(s); p++) {
-        if (!has_policy(s, *p))
+    for (int i = 0; i < s->scenario->n_policies && !has_all_policies(s); i++) {
+        if (!has_policy(s, s->scenario->policies[i]))
             continue;
-        PUT(r->out, "%s%s", between, html(r, *p));
+        PUT(r->out, "%s%s", between, html(r, s->scenario->policies[i]));
         between = ",";
     }
 }
@@ -299,6 +322,26 @@ static void put_load_option(struct report *r, const struct scenario_results *s)
         PUT(r->out, "%s%g", i == 0 ? " --load " : ",", s->loads[i]);
 }
 
+static void put_command(struct report *r, const struct scenario_results *s, double load)
+{
+    PUT(r->out, "gogh study %s", html(r, s->scenario->command));
+    put_policy_option(r, s);
+    if (load > 0 && s->scenario->n_loads > 1)
+        PUT(r->out, " --load %g", load);
+    else
+        put_load_option(r, s);
+    if (scenario_seeds(s) != s->scenario->n_seeds)
+        PUT(r->out, " --seeds %d", scenario_seeds(s));
+    PUT(r->out, " --out DIR");
+}
+
+void report_put_command(struct report *r, const struct scenario_results *s, double load)
+{
+    PUT(r->out, "<p class=\"command\"><code>");
+    put_command(r, s, load);
+    PUT(r->out, "</code></p>\n");
+}
+
 /* One command for the scenarios that are as usual, one more for each of the others. */
 void report_command(struct report *r)
 {
@@ -307,19 +350,17 @@ void report_command(struct report *r)
     PUT(r->out, "<p>The same program, data and command give the same figures; a study that was "
                 "stopped goes on where it was.</p>\n<pre><code>");
     for (int i = 0; i < r->n_scenarios; i++) {
-        if (!is_usual(&r->scenarios[i]))
+        if (!is_usual(r, &r->scenarios[i]))
             continue;
         PUT(r->out, "%s%s", between, html(r, r->scenarios[i].scenario->name));
         between = ",";
     }
     PUT(r->out, "%s", between[0] == ',' ? " --out DIR\n" : "");
     for (int i = 0; i < r->n_scenarios; i++) {
-        if (is_usual(&r->scenarios[i]))
+        if (is_usual(r, &r->scenarios[i]))
             continue;
-        PUT(r->out, "gogh study --scenario %s", html(r, r->scenarios[i].scenario->name));
-        put_policy_option(r, &r->scenarios[i]);
-        put_load_option(r, &r->scenarios[i]);
-        PUT(r->out, " --seeds %d --out DIR\n", scenario_seeds(&r->scenarios[i]));
+        put_command(r, &r->scenarios[i], -1);
+        PUT(r->out, "\n");
     }
     PUT(r->out, "</code></pre>\n"
                 "<p>The figures of each run stand in <code>results.json</code> and "

@@ -200,6 +200,7 @@ static void put_chart(struct report *r, const struct scenario_results *s,
         html(r, s->scenario->name), load_title(r->a, last_load(s)),
         has_limits ? "with power limits" : "without power limits");
     plot_lines(r->out, &p);
+    report_put_command(r, s, last_load(s));
     PUT(r->out, "</figure>\n");
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 /* $GOGH_DATA, else beside the source tree. NULL, having said so: it lacks what 's' reads. */
 static inline const char *published(struct arena *a, const struct scenario *s)

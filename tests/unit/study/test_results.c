@@ -171,7 +171,7 @@ TEST(a_book_names_the_data_of_its_rows_and_no_other)
 {
     static const struct scenario other = { .name = "other", .title = "" };
     static const struct scenario bare = {
-        .name = "bare", .title = "", .cluster = "", .truth = TRUTH_BUILTIN
+        .name = "bare", .title = "", .cluster = "", .truth = TRUTH_BUILTIN, .is_builtin = true
     };
     static const struct results_data data[] = { { &small, "d" }, { &other, "e" }, { &bare, "f" } };
     struct study_run keys[] = { key_of("a", 11), key_of("b", 11), key_of("a", 11),
@@ -387,6 +387,11 @@ TEST(results_json_has_a_row_a_run_with_all_its_keys)
         "promise_attainment",
         "mean_jct_s",
         "moves",
+        "moves_per_job",
+        "p95_jct_s",
+        "delay_w",
+        "promise_w",
+        "history_jobs",
         "allocation_efficiency",
     };
 
@@ -413,10 +418,10 @@ static const struct {
     int n_lines;
     const char *has;
 } tables[] = {
-    { "runs.csv", 3, "small,0.9,gogh,12,1,0,,empty,additive,0.333333333333333,2,0.97,,0," },
+    { "runs.csv", 3, "small,0.9,gogh,12,1,0,,empty,additive,,,0,0.333333333333333,2,0.97,,0," },
     { "slices.csv", 5, ",60,120.5,0.333333333333333,,0,1,2\n" },
     { "types.csv", 5, ",v100,2,0.1,\n" },
-    { "stays.csv", 5, ",1,4,150,10,130\n" },
+    { "stays.csv", 3, ",1,4,150,10,130\n" },
     { "timing.csv", 3, "wall_s,rss_bytes\n" },
 };
 

@@ -245,3 +245,48 @@ TEST(a_file_describes_no_more_types_than_a_catalog_takes)
     buf_release(&b);
     arena_release(&a);
 }
+
+TEST(what_is_written_reads_as_the_same_cluster)
+{
+    static const char text[] =
+        "node b-[1-2] v100:2 \"my gpu:1\"\nnode \"big box\" k80:1 v100:1 k80:1\n"
+        "gputype \"my gpu\" like=a100 cap=321 sharing=mps share_max=1\n"
+        "set delay_w 65\nset theta 3\nset power_model saturating\n";
+    struct buf once, twice;
+    struct cluster c, again;
+    struct arena a;
+    struct err e = { 0 };
+
+    arena_init(&a);
+    buf_init(&once, 65536);
+    buf_init(&twice, 65536);
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert_int_eq(cluster_write(&c, &once), 0);
+    ck_assert_msg(cluster_parse(&a, "w", buf_text(&once), once.len, &again, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(cluster_write(&again, &twice), 0);
+    ck_assert_str_eq(buf_text(&once), buf_text(&twice));
+    ck_assert_str_eq(digest(&a, text), digest(&a, buf_text(&once)));
+    ck_assert_double_eq(again.settings.delay_w, 65);
+    ck_assert_int_eq(again.settings.power_model, POWER_SATURATING);
+    for (int i = 0; i < c.n_types; i++) {
+        ck_assert_double_eq_tol(again.types[i].mem_bytes, c.types[i].mem_bytes, 1);
+        ck_assert_double_eq(again.types[i].cap_w, c.types[i].cap_w);
+        ck_assert_int_eq(again.types[i].capability, c.types[i].capability);
+        ck_assert_int_eq((int)again.types[i].sharing, (int)c.types[i].sharing);
+    }
+    buf_release(&once);
+    buf_release(&twice);
+    arena_release(&a);
+}
+
+TEST(a_setting_is_changed_by_its_key_within_its_range)
+{
+    struct cluster_settings s;
+
+    cluster_defaults(&s);
+    ck_assert(cluster_setting_put(&s, "delay_w", 30) && s.delay_w == 30);
+    ck_assert(!cluster_setting_put(&s, "delay_w", 1e7) && s.delay_w == 30);
+    ck_assert(cluster_setting_put(&s, "theta", 3) && s.theta == 3);
+    ck_assert(!cluster_setting_put(&s, "theta", 2.5) && s.theta == 3);
+    ck_assert(!cluster_setting_put(&s, "no_such", 1));
+}

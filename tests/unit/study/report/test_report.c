@@ -42,16 +42,20 @@ static const char *page_of(const struct results *b)
 
 /* ---- small results: two policies, energies by seed given ---- */
 
-static const double one_load[] = { 0.5, 0 };
-static const char *const two_policies[] = { "gavel", "gogh", NULL };
+static const double one_load[] = { 0.5 };
+static const char *const two_policies[] = { "gavel", "gogh" };
 static const struct scenario tiny = {
     .name = "tiny",
     .title = "a <b>title</b> & more",
     .cluster = "node a v100:2\n",
     .truth = TRUTH_BUILTIN,
     .n_jobs = 5,
+    .command = "--scenario tiny",
+    .n_loads = 1,
     .loads = one_load,
+    .n_policies = 2,
     .policies = two_policies,
+    .first_seed = 11,
     .n_seeds = 3,
 };
 
@@ -101,7 +105,7 @@ TEST(changes_are_paired_by_seed)
     ck_assert_ptr_nonnull(strstr(text, "nobody limits power"));
     ck_assert_ptr_null(strstr(text, "only gogh limits power"));
     ck_assert_ptr_nonnull(
-        strstr(text, "There is no comparison that gogh loses in energy or promises."));
+        strstr(text, "There is no comparison that gogh loses in energy, promises or time."));
 }
 
 TEST(few_seeds_show_the_smallest_and_the_largest)
@@ -168,8 +172,10 @@ TEST(who_finishes_jobs_later_is_told)
     rows[0].result.mean_jct_s = 1000;
     rows[1].result.mean_jct_s = 1120;
     const char *text = page_of(&b);
-    ck_assert_ptr_nonnull(strstr(text, "<br><small>JCT +12.0&nbsp;%</small></td>"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "<br><small>JCT +12.0&nbsp;%</small><br><b class=\"tag\">later</b></td>"));
     ck_assert_ptr_nonnull(strstr(text, "Jobs finish later under gogh in 1 of 1</b>"));
+    ck_assert_ptr_nonnull(strstr(text, "against gavel: mean completion time +12.0&nbsp;%</li>"));
     ck_assert_ptr_nonnull(strstr(text, "change by +12.0&nbsp;% to +12.0&nbsp;%"));
 }
 
@@ -482,7 +488,7 @@ TEST(every_assumption_is_beside_its_scenario)
         "Gavel's measurements",
         "<b>Power model where shared:</b> additive",
         "Empty GPUs sleep after 60&nbsp;s",
-        "A GPU-second is priced at 50&nbsp;J",
+        "A second of a job's time is priced by the GPUs' caps",
         "promises of training 0.3 to 0.9",
         "6 seeds (11 to 16)",
         "Waiting counts as breaking it",
@@ -610,4 +616,72 @@ TEST(the_page_is_written_beside_the_results)
     b.dir = arena_printf(&arena, "%s/nowhere", dir);
     ck_assert_int_lt(report_write(&arena, &b, &e), 0);
     scratch_remove(dir);
+}
+
+/* ---- the finding, and the front ---- */
+
+TEST(the_first_sentence_is_the_finding)
+{
+    /* fifo-first uses less, but breaks promises: gavel is the rival. */
+    struct results_row rows[] = {
+        tiny_row("fifo-first", 1, false, 80, 0.5), tiny_row("fifo-first", 2, false, 80, 0.5),
+        tiny_row("gavel", 1, false, 100, 0.945),   tiny_row("gavel", 2, false, 100, 0.945),
+        tiny_row("pack", 1, false, 120, 0.99),     tiny_row("pack", 2, false, 120, 0.99),
+        tiny_row("gogh", 1, false, 90, 0.95),      tiny_row("gogh", 2, false, 94, 0.95),
+    };
+    const struct results b = results_of(rows, 8);
+    const char *text = page_of(&b), *first = strstr(text, "<p");
+
+    static const char want[] =
+        "<p class=\"finding\"><b>tiny</b> at load 0.5: against gavel, the strongest rival, gogh "
+        "changes energy per unit of work by \u22128.0&nbsp;% (\u221210.0..\u22126.0) and mean "
+        "completion time by 0.0&nbsp;% (0.0..0.0), and keeps 95.0&nbsp;% of promises (gavel: "
+        "94.5); in brackets the smallest and largest seed.</p>";
+
+    ck_assert_msg(strncmp(first, want, sizeof want - 1) == 0, "%.400s", first);
+}
+
+TEST(losses_come_before_what_was_won)
+{
+    struct results_row rows[] = { tiny_row("gavel", 1, false, 100, 0.9),
+                                  tiny_row("gogh", 1, false, 110, 0.9) };
+    const struct results b = results_of(rows, 2);
+    const char *text = page_of(&b);
+
+    ck_assert(strstr(text, "<ul class=\"losses\">") < strstr(text, "In 1 comparisons"));
+}
+
+TEST(a_sweep_of_prices_draws_the_front)
+{
+    const char *const names[] = { "front", NULL };
+    const struct results b = made_results(&arena, names, 2);
+    const char *text = page_of(&b), *front = strstr(text, "<h2 id=\"front\">");
+
+    ck_assert_ptr_nonnull(front);
+    ck_assert_int_eq(count_of(front, "Energy against mean completion time, load "), 3);
+    ck_assert_int_eq(count_of(front, "<figcaption>Energy against moves, load "), 3);
+    /* In the table of the front and in that of all policies, at each of three loads. */
+    ck_assert_int_eq(count_of(front, "<th scope=\"row\">gogh at 240 W</th>"), 2 * 3);
+    ck_assert_int_eq(count_of(front, "<th scope=\"row\">gavel</th>"), 2 * 3);
+    /* Where one of them stands for gogh, it is the middle one, and that is said. */
+    ck_assert_ptr_nonnull(strstr(text, "with a second of a job's time at 60&nbsp;J: against "));
+}
+
+TEST(without_a_sweep_there_is_no_front)
+{
+    const char *const names[] = { "no-k80", NULL };
+    const struct results b = made_results(&arena, names, 1);
+
+    ck_assert_ptr_null(strstr(page_of(&b), "id=\"front\""));
+}
+
+TEST(every_figure_has_its_command)
+{
+    const struct results b = made_results(&arena, many, 0);
+    const char *text = page_of(&b);
+
+    ck_assert_int_eq(count_of(text, "<figure"), count_of(text, "<p class=\"command\"><code>gogh "));
+    ck_assert_ptr_nonnull(
+        strstr(text, "<code>gogh study --scenario reference --load 0.9 --out DIR</code>"));
+    ck_assert_ptr_nonnull(strstr(text, "<code>gogh study --scenario levers --out DIR</code>"));
 }

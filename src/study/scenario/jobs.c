@@ -1,4 +1,4 @@
-#include "study/jobs.h"
+#include "study/scenario/jobs.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "catalog/catalog.h"
 #include "sim/trace/generate.h"
 #include "sim/trace/import.h"
-#include "study/data.h"
+#include "study/scenario/data.h"
+#include "study/scenario/site.h"
 
 /* What all builders of jobs need. */
 struct job_builder {
@@ -151,9 +152,6 @@ static int make_alibaba(struct job_builder *m, struct trace *out, struct err *e)
 
 /* ---- services ---- */
 
-/* What part of the work is served. */
-#define SERVED (1.0 / 3)
-
 #define HOUR_S 3600.0
 
 /* Asked most at 'peak_h' of the day, 'peak' times what one reference GPU serves; least half a
@@ -236,10 +234,11 @@ static int make_served(struct job_builder *m, struct trace *out, struct err *e)
 {
     const struct trace_generate how = {
         .n_jobs = m->key->scenario->n_jobs,
-        .load = m->key->load * (1 - SERVED),
+        .load = m->key->load * (1 - m->key->scenario->served),
         .seed = (uint64_t)m->key->seed,
     };
-    const double demand = m->key->load * SERVED * trace_capacity(&m->draw, m->cluster);
+    const double demand =
+        m->key->load * m->key->scenario->served * trace_capacity(&m->draw, m->cluster);
     struct study_service *services;
     struct trace training;
     double until_s;
@@ -276,28 +275,105 @@ static int make_drawn(struct job_builder *m, struct trace *out, struct err *e)
     return trace_generate(m->arena, &how, &m->draw, m->cluster, out, e);
 }
 
+static int make_site(struct job_builder *m, struct trace *out, struct err *e)
+{
+    return site_jobs(m->arena, m->key, m->cluster, m->draw.truth, out, e);
+}
+
+static bool is_of_model(const struct trace_draw *d, int workload, const char *model)
+{
+    double batch;
+
+    return slice_is(workload_name_split(d->truth->catalog->workloads[workload].name, &batch),
+                    model);
+}
+
+/* Of a list of workloads, those of the scenario's models are left; returns how many. */
+static int keep_models(const struct scenario *s, const struct trace_draw *d, int *workloads, int n)
+{
+    int kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        bool is_one = false;
+
+        for (int k = 0; k < s->n_models && !is_one; k++)
+            is_one = is_of_model(d, workloads[i], s->models[k]);
+        if (is_one)
+            workloads[kept++] = workloads[i];
+    }
+    return kept;
+}
+
+static bool has_model(const struct trace_draw *d, const char *model)
+{
+    bool has = false;
+
+    for (int i = 0; i < d->n_training && !has; i++)
+        has = is_of_model(d, d->training[i], model);
+    for (int i = 0; i < d->n_inference && !has; i++)
+        has = is_of_model(d, d->inference[i], model);
+    return has;
+}
+
+/* Draw of the scenario's models alone; every one of them must be there to be drawn. */
+static int choose_models(const struct scenario *s, struct trace_draw *d, struct err *e)
+{
+    const bool is_one_list = d->inference == d->training;
+
+    for (int i = 0; i < s->n_models; i++)
+        if (!has_model(d, s->models[i]))
+            return err_set(e, EINVAL,
+                           "scenario %s: models %s: the ground truth has none of that name that "
+                           "runs alone on the reference GPU ('gogh catalog models' has names)",
+                           s->name, s->models[i]);
+    if (s->n_models == 0)
+        return 0;
+    d->n_training = keep_models(s, d, d->training, d->n_training);
+    d->n_inference = is_one_list ? d->n_training : keep_models(s, d, d->inference, d->n_inference);
+    if (d->n_training == 0 || (s->jobs == JOBS_SERVED && d->n_inference == 0))
+        return err_set(e, EINVAL, "scenario %s: models: none of them %s: add one that does",
+                       s->name, d->n_training == 0 ? "is trained" : "serves");
+    return 0;
+}
+
+/* What jobs are drawn from; of a trace as it is, nothing is. */
+static int init_draw(struct job_builder *m, const struct truth *t, struct err *e)
+{
+    const struct scenario *s = m->key->scenario;
+
+    if (scenario_is_site(s) && !(m->key->load > 0)) {
+        m->draw.truth = t;
+        return 0;
+    }
+    int rc =
+        trace_draw_init(&m->draw, m->arena, t, m->cluster, s->reference, (uint64_t)m->key->seed, e);
+    if (rc == 0)
+        rc = choose_models(s, &m->draw, e);
+    if (rc == 0 && s->promise_high > 0) {
+        m->draw.promise_low = s->promise_low;
+        m->draw.promise_high = s->promise_high;
+    }
+    return rc;
+}
+
 int jobs_make(struct arena *a, const struct study_run *k, const char *data,
               const struct cluster *cl, const struct truth *t, struct trace *out, struct err *e)
 {
     static int (*const makers[])(struct job_builder *, struct trace *, struct err *) = {
         [JOBS_DRAWN] = make_drawn,   [JOBS_SERVED] = make_served,   [JOBS_MSR] = make_msr,
-        [JOBS_PHILLY] = make_philly, [JOBS_ALIBABA] = make_alibaba,
+        [JOBS_PHILLY] = make_philly, [JOBS_ALIBABA] = make_alibaba, [JOBS_TRACE] = make_site,
+        [JOBS_SACCT] = make_site,
     };
     const struct scenario *s = k->scenario;
     struct job_builder m = { .arena = a, .key = k, .data = data, .cluster = cl };
-    int rc = trace_draw_init(&m.draw, a, t, cl, NULL, (uint64_t)k->seed, e);
+    int rc = init_draw(&m, t, e);
 
-    if (rc < 0)
-        return rc;
-    if (s->promise_high > 0) {
-        m.draw.promise_low = s->promise_low;
-        m.draw.promise_high = s->promise_high;
-    }
-    rc = makers[s->jobs](&m, out, e);
+    if (rc == 0)
+        rc = makers[s->jobs](&m, out, e);
     if (rc < 0)
         return rc;
     out->name = s->name;
-    if (s->jobs == JOBS_MSR || s->jobs == JOBS_PHILLY)
+    if (k->load > 0 && s->jobs != JOBS_DRAWN && s->jobs != JOBS_SERVED)
         rc = jobs_thin(a, &m.draw, cl, k->load, s->n_jobs, k->seed, out, e);
     return rc;
 }

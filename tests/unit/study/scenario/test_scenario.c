@@ -10,7 +10,7 @@
 #include "base/text/file.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 #include "unit/study/published.h"
 #include "unit/suite.h"
 #include "unit/support.h"

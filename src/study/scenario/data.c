@@ -1,4 +1,4 @@
-#include "study/data.h"
+#include "study/scenario/data.h"
 
 #include <errno.h>
 #include <stdio.h>

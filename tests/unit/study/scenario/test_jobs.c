@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "sim/trace/generate.h"
-#include "study/jobs.h"
+#include "study/scenario/jobs.h"
 #include "unit/sim/drawing.h"
 #include "unit/study/published.h"
 #include "unit/suite.h"
@@ -135,6 +135,7 @@ static const double loads[] = { 0.6, 0 };
 static const struct scenario served = {
     .name = "served",
     .jobs = JOBS_SERVED,
+    .served = 1.0 / 3,
     .n_jobs = 60,
     .loads = loads,
 };

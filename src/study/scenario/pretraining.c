@@ -1,4 +1,4 @@
-#include "study/pretraining.h"
+#include "study/scenario/pretraining.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define STUDY_JOBS_H
 
 #include "sim/trace/trace.h"
-#include "study/scenario.h"
+#include "study/scenario/scenario.h"
 
 struct arena;
 struct err;

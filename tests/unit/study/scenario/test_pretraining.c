@@ -6,7 +6,7 @@
 #include "catalog/catalog.h"
 #include "estimate/model/model.h"
 #include "sim/sim.h"
-#include "study/pretraining.h"
+#include "study/scenario/pretraining.h"
 #include "unit/suite.h"
 
 static void add_workload(struct catalog *c, const char *name, const char *family)
