@@ -98,7 +98,7 @@ static struct prices *find_prices(struct pipeline *r)
 
 static bool wants_exact(const struct pipeline *r)
 {
-    if (!r->o->exact || problem_has_rules(r->p))    // columns know nothing of nodes
+    if (!r->o->exact || problem_has_rules(r->p) || problem_has_doubt(r->p))    // columns know neither
         return false;
     if (r->o->method != METHOD_AUTO)
         return r->o->method == METHOD_EXACT;

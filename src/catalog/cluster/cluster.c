@@ -49,7 +49,7 @@ static const struct setting {
     SET(watts_noise, false, 0.02, 0, 1),
     SET(delay_w, false, -1, 0, 1e6),
     SET(price_w, false, 0, 0, 1e5),
-    SET(promise_w, false, 3000, 0, 1e6),
+    SET(promise_w, false, 1000, 0, 1e6),
     SET(probe_share, false, 0.02, 0, 1),
     SET(power_cap_w, false, 0, 0, 1e9),
     SET(decide_s, false, 0, 0, 86400),

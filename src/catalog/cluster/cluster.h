@@ -45,7 +45,7 @@ struct cluster_settings {
     double watts_noise;      // sd of ln watts of one; 0.02
     double delay_w;          // what a second of a job's time is worth, in joules; -1: by the caps
     double price_w;          // the same of a GPU's; 0
-    double promise_w;        // what a promise is worth that is wholly missed; 3000
+    double promise_w;        // what a promise is worth that is wholly missed; 1000
     double probe_share;      // of the energy, for trying pairs that nobody has measured; 0.02
     double power_cap_w;      // of the whole cluster; 0: none
     double decide_s;         // at most one decision in this time; 0: on each event

@@ -145,7 +145,7 @@ const char *const config_template[] = {
     "#set move_s 60\n"
     "#set settle_s 300\n"
     "#set delay_w auto\n"
-    "#set promise_w 3000\n"
+    "#set promise_w 1000\n"
     "#set price_w 0\n"
     "#set probe_share 0.02\n"
     "#set power_cap_w 0\n"

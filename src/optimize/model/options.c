@@ -3,7 +3,7 @@
 #include "base/text/text.h"
 
 const struct solve_options solve_defaults = { .delay_w = -1,
-                                              .promise_w = 3000,
+                                              .promise_w = 1000,
                                               .move_s = 60,
                                               .settle_s = 300,
                                               .unfit_max = 0.25,

@@ -262,6 +262,15 @@ bool problem_devices_match(const struct problem *p, const int *gpus, int n)
     return true;
 }
 
+bool problem_has_doubt(const struct problem *p)
+{
+    bool has = p->doubt != NULL || p->miss > 0;
+
+    for (int i = 0; p->bends && i < p->n_types * p->n_kinds && !has; i++)
+        has = p->bends[i].doubt > 0;
+    return has;
+}
+
 bool problem_has_rules(const struct problem *p)
 {
     bool has = p->nodes != NULL;

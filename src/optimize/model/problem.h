@@ -353,6 +353,9 @@ struct engine_node *problem_node_room(struct arena *a, const struct problem *p);
 /* Does a gang get the same devices of each of its nodes? */
 bool problem_devices_match(const struct problem *p, const int *gpus, int n);
 
+/* Is anything in doubt? Then what is missed of a promise is no line in what is held. */
+bool problem_has_doubt(const struct problem *p);
+
 /* Is there anything that the engine cannot do? */
 bool problem_has_rules(const struct problem *p);
 

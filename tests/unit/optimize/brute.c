@@ -93,7 +93,7 @@ static void look_at(struct brute *b, int type, int set)
             o->may_be |= part == set;
             o->least_w = fmin(o->least_w, y.cost_w);
             for (int i = 0; i < n; i++)
-                o->most_low[kinds[i]] = fmax(o->most_low[kinds[i]], y.low[i]);
+                o->most_low[kinds[i]] = fmax(o->most_low[kinds[i]], yield_low(b->p, &y, i));
         }
     }
 }
@@ -122,7 +122,7 @@ static double least_of(const struct brute *b, int job)
 
     for (int t = 0; t < b->p->n_types; t++)
         low = fmax(low, b->outlooks[t][0].most_low[j->kind]);
-    double short_w = problem_short_w(j, low * times);
+    double short_w = problem_least_short_w(j, low * times);
     return j->is_fixed ? short_w : fmin(wait_w, short_w);
 }
 
@@ -220,7 +220,7 @@ static double gang_least_w(const struct brute *b, int job)
     for (int limit = 0; limit < p->types[type].n_limits; limit++)
         if (problem_gang_yield(p, type, limit, p->jobs[job].kind, __builtin_popcount(b->place[job]),
                                true, &y))
-            least = fmin(least, y.cost_w + problem_short_w(&p->jobs[job], y.low[0]));
+            least = fmin(least, y.cost_w + problem_short_w(p, &p->jobs[job], y.held[0]));
     return least;
 }
 
@@ -241,29 +241,29 @@ static void keep_best(struct brute *b, double cost_w)
     memcpy(b->best_limit, b->limit, sizeof(b->limit));
 }
 
-/* The cost of a whole branch from here: GPUs are known, so are lows. */
-static double shortfalls(const struct brute *b, const double *low)
+/* The cost of a whole branch from here: GPUs are known, so is what is held. */
+static double shortfalls(const struct brute *b, const struct held *held)
 {
     double w = 0;
 
     for (int i = 0; i < b->n_order; i++)
         if (b->place[b->order[i]])
-            w += problem_short_w(&b->p->jobs[b->order[i]], low[b->order[i]]);
+            w += problem_short_w(b->p, &b->p->jobs[b->order[i]], held[b->order[i]]);
     return w;
 }
 
-static void try_settings(struct brute *b, int gpu, double cost_w, const double *low);
+static void try_settings(struct brute *b, int gpu, double cost_w, const struct held *held);
 
 /* The gang whose first GPU this is, all its GPUs at one setting. */
-static void try_gang(struct brute *b, int gpu, int job, double cost_w, const double *low)
+static void try_gang(struct brute *b, int gpu, int job, double cost_w, const struct held *held)
 {
     const struct problem *p = b->p;
     int m = __builtin_popcount(b->place[job]), type = p->gpus[gpu].type;
     bool is_near = true;
-    double lows[BRUTE_JOBS];
+    struct held all[BRUTE_JOBS];
     struct yield y;
 
-    memcpy(lows, low, sizeof(lows));
+    memcpy(all, held, sizeof(all));
     for (int g = 0; g < p->n_gpus; g++)
         if (b->place[job] >> g & 1)
             is_near &= p->gpus[g].node == p->gpus[gpu].node;
@@ -275,16 +275,16 @@ static void try_gang(struct brute *b, int gpu, int job, double cost_w, const dou
                 b->limit[g] = (unsigned char)limit;
                 b->drawn_w[g] = y.watts / m;
             }
-        lows[job] = y.low[0];
-        try_settings(b, gpu + 1, cost_w + y.cost_w, lows);
+        all[job] = y.held[0];
+        try_settings(b, gpu + 1, cost_w + y.cost_w, all);
     }
 }
 
-static void try_combination(struct brute *b, int gpu, double cost_w, const double *low)
+static void try_combination(struct brute *b, int gpu, double cost_w, const struct held *held)
 {
     const struct problem *p = b->p;
     int kinds[THETA_MAX], jobs[THETA_MAX], n = 0;
-    double lows[BRUTE_JOBS];
+    struct held all[BRUTE_JOBS];
     struct yield y;
 
     for (int j = 0; j < p->n_jobs; j++)
@@ -295,24 +295,24 @@ static void try_combination(struct brute *b, int gpu, double cost_w, const doubl
     for (int limit = 0; limit < p->types[p->gpus[gpu].type].n_limits; limit++) {
         if (!problem_yield(p, p->gpus[gpu].type, limit, kinds, n, &y))
             return;
-        memcpy(lows, low, sizeof(lows));
+        memcpy(all, held, sizeof(all));
         for (int i = 0; i < n; i++)
-            lows[jobs[i]] += y.low[i];
+            all[jobs[i]] = held_add(all[jobs[i]], y.held[i]);
         b->limit[gpu] = (unsigned char)limit;
         b->drawn_w[gpu] = y.watts;
-        try_settings(b, gpu + 1, cost_w + y.cost_w, lows);
+        try_settings(b, gpu + 1, cost_w + y.cost_w, all);
     }
 }
 
 /* GPUs from 'gpu' on have no setting yet. */
-static void try_settings(struct brute *b, int gpu, double cost_w, const double *low)
+static void try_settings(struct brute *b, int gpu, double cost_w, const struct held *held)
 {
     double ahead_w = 0;
 
     if (b->nodes_left-- <= 0)
         return;
     if (gpu == b->p->n_gpus) {
-        double all_w = cost_w + shortfalls(b, low);
+        double all_w = cost_w + shortfalls(b, held);
         if (all_w < b->best_w && is_under_caps(b) && has_node_room(b))
             keep_best(b, all_w);
         return;
@@ -324,13 +324,13 @@ static void try_settings(struct brute *b, int gpu, double cost_w, const double *
     int first = b->who[gpu] ? __builtin_ctz(b->who[gpu]) : -1;
     if (first < 0) {
         b->limit[gpu] = 0;
-        try_settings(b, gpu + 1, cost_w, low);
+        try_settings(b, gpu + 1, cost_w, held);
     } else if (!is_gang(b, first))
-        try_combination(b, gpu, cost_w, low);
+        try_combination(b, gpu, cost_w, held);
     else if (__builtin_ctz(b->place[first]) == gpu)
-        try_gang(b, gpu, first, cost_w, low);
+        try_gang(b, gpu, first, cost_w, held);
     else
-        try_settings(b, gpu + 1, cost_w, low);
+        try_settings(b, gpu + 1, cost_w, held);
 }
 
 /* ---- places ---- */
@@ -464,7 +464,7 @@ static double least_from(const struct brute *b, int at)
         for (int g = 0; g < p->n_gpus; g++)
             if (b->place[job] >> g & 1)
                 low += b->outlooks[p->gpus[g].type][b->set[g]].most_low[p->jobs[job].kind];
-        w += problem_short_w(&p->jobs[job], low);
+        w += problem_least_short_w(&p->jobs[job], low);
     }
     return w;
 }
@@ -476,7 +476,7 @@ struct option {
 
 static void try_places(struct brute *b, int at)
 {
-    static const double nothing[BRUTE_JOBS];
+    static const struct held nothing[BRUTE_JOBS];
     struct option options[1 << BRUTE_GPUS];
     int n = 0;
 

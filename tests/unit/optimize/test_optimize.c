@@ -39,6 +39,8 @@ static void trial_open(struct trial *t, const char *what, int seed, int jobs, in
     t->seed = seed;
     arena_init(&t->arena);
     tiny_make(&t->arena, (uint64_t)seed, jobs, gpus, &t->p);
+    if (seed % 3 == 0)
+        tiny_doubts(&t->arena, (uint64_t)seed, &t->p);
 }
 
 static void trial_best(struct trial *t)
@@ -224,7 +226,7 @@ static void costs_equal(struct problem *p)
             p->watts[t * p->n_kinds + k] = 50;
     }
     for (long i = 0; i < cells; i++)
-        p->speed[i] = p->low[i] = 1;
+        p->speed[i] = p->held[i] = 1;
     for (int j = 0; j < p->n_jobs; j++)
         p->jobs[j].short_w = p->jobs[j].wait_w = p->jobs[j].need = 40;
 }
@@ -257,7 +259,7 @@ static void ratios_extreme(struct problem *p)
             for (int n = -1; n < p->n_kinds; n++) {
                 long cell = problem_cell(p, t, k, n);
                 p->speed[cell] = (float)((double)p->speed[cell] * f);
-                p->low[cell] = (float)((double)p->low[cell] * f);
+                p->held[cell] = (float)((double)p->held[cell] * f);
             }
     }
     for (int j = 0; j < p->n_jobs; j++) {
@@ -375,7 +377,7 @@ TIMES(what_is_no_number_is_refused, 3)
         nobody_runs(&t.p);
         t.p.jobs[0].form = FORM_GANG;
         t.p.jobs[0].n_max = 3;
-        float *tables[TABLES] = { t.p.speed, t.p.low, t.p.watts };
+        float *tables[TABLES] = { t.p.speed, t.p.held, t.p.watts };
         if (i < FIELDS)
             *field_of(&t.p, i) = none[_i];
         else

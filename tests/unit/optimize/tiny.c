@@ -61,7 +61,7 @@ static void make_cells(struct rng *r, struct problem *p, int type, int kind)
         double slow = n < 0 ? 1 : PICK(r, 1, 1, 0.75, 0.75, 0.75, 0.5, 0.5, 0.25, 0);
         long cell = problem_cell(p, type, kind, n);
         p->speed[cell] = is_never ? 0 : (float)(alone * slow);
-        p->low[cell] = (float)((double)p->speed[cell] * held * (n < 0 ? 1 : PICK(r, 1, 0.5)));
+        p->held[cell] = (float)((double)p->speed[cell] * held * (n < 0 ? 1 : PICK(r, 1, 0.5)));
     }
     p->watts[type * p->n_kinds + kind] = (float)PICK(r, 10, 40, 60, 100, 150, 250);
 }
@@ -73,7 +73,7 @@ static void make_tables(struct arena *a, struct rng *r, struct problem *p, bool 
     p->types = ARENA_ARRAY(a, struct problem_type, (size_t)p->n_types);
     p->kinds = ARENA_ARRAY(a, struct problem_kind, (size_t)p->n_kinds);
     p->speed = ARENA_ARRAY(a, float, cells);
-    p->low = ARENA_ARRAY(a, float, cells);
+    p->held = ARENA_ARRAY(a, float, cells);
     p->watts = ARENA_ARRAY(a, float, (size_t)(p->n_types * p->n_kinds));
     for (int k = 0; k < p->n_kinds; k++) {
         p->kinds[k].name = "kind";
@@ -101,7 +101,6 @@ static void make_bends(struct arena *a, uint64_t seed, struct problem *p)
     for (int i = 0; i < n; i++)
         p->bends[i] = (struct problem_bend){ .loss = (float)PICK(&r, 0, 0.5, 1, 1, 2),
                                              .draw = (float)PICK(&r, 0, 0.5, 1, 1, 1.5),
-                                             .doubt = (float)PICK(&r, 0, 0, 0.25, 1),
                                              .at = (float)PICK(&r, 0, 0, -0.25, 0.125),
                                              .is_free = chance(&r, 0.15) };
 }
@@ -340,9 +339,32 @@ void tiny_rules(struct arena *a, uint64_t seed, struct problem *p)
         };
 }
 
+void tiny_doubts(struct arena *a, uint64_t seed, struct problem *p)
+{
+    long n = problem_cell(p, p->n_types, 0, -1);
+    struct rng r;
+
+    rng_init(&r, seed, "tiny doubts");
+    p->miss = PROMISE_MISS;
+    p->doubt = ARENA_ARRAY(a, float, (size_t)n);
+    for (long i = 0; i < n; i++)
+        p->doubt[i] = (float)PICK(&r, 0, 0.05, 0.1, 0.25, 0.5, 1.5);
+    for (int i = 0; p->bends && i < p->n_types * p->n_kinds; i++)
+        p->bends[i].doubt = (float)PICK(&r, 0, 0, 0.25, 1);
+    if (p->theta != 2)
+        return;
+    p->hope = ARENA_ARRAY(a, float, (size_t)n);
+    for (long i = 0; i < n; i++) {
+        p->hope[i] = i % (p->n_kinds + 1) == 0 ? 1 : (float)PICK(&r, 1, 1, 1.25, 1.5);
+        p->speed[i] *= p->hope[i];
+    }
+}
+
 void tiny_any(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, struct problem *out)
 {
     tiny_make(a, seed, jobs_most, gpus_most, out);
     if (seed % 2)
         tiny_rules(a, seed, out);
+    if (seed % 3 == 0)
+        tiny_doubts(a, seed, out);
 }

@@ -84,8 +84,8 @@ static const struct text_row cases[] = {
       "! c:1: write like=NAME once, right behind the name" },
     { "an unknown setting", "node a v100:1\nset sleep 3\n",
       "! c:2: no setting 'sleep'; there are sleep_after_s, wake_s, move_s, restart_s, settle_s, "
-      "report_s, noise, watts_noise, delay_w, price_w, power_cap_w, confidence_z, decide_s, theta, "
-      "power_limits, power_model" },
+      "report_s, noise, watts_noise, delay_w, price_w, promise_w, probe_share, power_cap_w, "
+      "decide_s, theta, power_limits, power_model" },
     { "a setting by name that is none of them", "node a v100:1\nset power_model 1\n",
       "! c:2: power_model wants additive or saturating" },
     { "a setting out of range", "node a v100:1\nset theta 9\n",
@@ -124,12 +124,33 @@ TEST(settings_have_defaults_and_can_be_set)
     ck_assert(c.settings.sleep_after_s == 90 && c.settings.theta == 3 && c.settings.noise == 0);
     ck_assert(c.settings.wake_s == 5 && c.settings.move_s == 60 && c.settings.restart_s == 0 &&
               c.settings.settle_s == 300 && c.settings.report_s == 300 &&
-              c.settings.price_w == 50 && c.settings.power_cap_w == 0 &&
-              c.settings.confidence_z == 1 && c.settings.decide_s == 0 &&
+              c.settings.price_w == 0 && c.settings.delay_w == -1 &&
+              c.settings.promise_w == 1000 && c.settings.probe_share == 0.02 &&
+              c.settings.power_cap_w == 0 && c.settings.decide_s == 0 &&
               c.settings.power_limits == 0);
     ck_assert_int_eq(c.settings.power_model, POWER_SATURATING);
     ck_assert_int_eq(cluster_parse(&a, "c", "node a v100:1\n", 14, &c, &e), 0);
     ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");
+    arena_release(&a);
+}
+
+TEST(a_setting_may_be_left_to_a_rule_and_a_retired_one_is_told)
+{
+    static const char text[] = "node a v100:1\nset delay_w auto\nset confidence_z 2\n";
+    struct cluster_setting set;
+    struct cluster c;
+    struct arena a;
+    struct err e;
+    int n = 0;
+
+    arena_init(&a);
+    ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
+    ck_assert_double_eq(c.settings.delay_w, -1);
+    for (int i = 0; cluster_setting(&c.settings, i, &set); i++)
+        if (strcmp(set.key, "delay_w") == 0)
+            n += strcmp(set.word, "auto") == 0;
+    ck_assert_int_eq(n, 1);
+    ck_assert_ptr_nonnull(strstr(c.notice, "c:3: confidence_z does nothing any more"));
     arena_release(&a);
 }
 

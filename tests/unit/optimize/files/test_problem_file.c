@@ -25,7 +25,7 @@ static void same_cells(const struct problem *p, const struct problem *q)
     ck_assert_int_eq(p->n_kinds, q->n_kinds);
     ck_assert_mem_eq(p->watts, q->watts, n * sizeof(float));
     ck_assert_mem_eq(p->speed, q->speed, n * (size_t)(p->n_kinds + 1) * sizeof(float));
-    ck_assert_mem_eq(p->low, q->low, n * (size_t)(p->n_kinds + 1) * sizeof(float));
+    ck_assert_mem_eq(p->held, q->held, n * (size_t)(p->n_kinds + 1) * sizeof(float));
     for (int k = 0; k < p->n_kinds; k++) {
         ck_assert_str_eq(p->kinds[k].name, q->kinds[k].name);
         ck_assert(p->kinds[k].mem_gib == q->kinds[k].mem_gib);
@@ -187,9 +187,9 @@ static void roughen(struct problem *p)
     p->z = 1.6448536269514722;
     for (long i = 0; i < n; i++) {
         p->speed[i] *= 1 + 0.0001234567F * (float)(i % 97);
-        p->low[i] = p->speed[i] * (0.9F - 0.001234567F * (float)(i % 89));
+        p->held[i] = p->speed[i] * (0.9F - 0.001234567F * (float)(i % 89));
     }
-    p->low[0] = 0;
+    p->held[0] = 0;
     for (int k = 0; k < p->n_kinds; k++)
         p->kinds[k].value_j *= 1 + 1e-9;
     p->kinds[0].value_j = 0;
@@ -258,7 +258,7 @@ TEST(what_is_left_out_has_a_default)
     ck_assert(p.n_gpus == 9 && p.gpus[7].node == 0 && p.gpus[8].node == 1 && p.n_racks == 1);
     ck_assert(p.speed[0] == 10 && p.speed[1] == 8 && p.speed[2] == 8);
     ck_assert(p.speed[3] == 4 && p.speed[4] == 2 && p.speed[5] == 1);
-    ck_assert(p.low[0] == (float)(10 * exp(-0.5)) && p.low[5] == (float)exp(-0.5));
+    ck_assert(p.held[0] == (float)(10 * exp(-0.5)) && p.held[5] == (float)exp(-0.5));
     ck_assert(p.kinds[0].value_j == 20 && p.kinds[1].value_j == 62.5);
     ck_assert(p.jobs[0].n_min == 1 && p.jobs[0].n_max == 1 && p.jobs[1].n_max == 2);
     ck_assert(p.jobs[0].wait_w == 1000 && p.jobs[0].need == 0 && p.jobs[0].form == FORM_GANG);

@@ -185,7 +185,7 @@ static void sum_held(const struct problem *p, double *low)
         ck_assert(problem_yield(p, p->gpus[g].type, p->jobs[who[g][0]].present_limit, kinds[g],
                                 n[g], &y));
         for (int i = 0; i < n[g]; i++)
-            low[who[g][i]] += y.low[i];
+            low[who[g][i]] += y.held[i].mean;
     }
 }
 

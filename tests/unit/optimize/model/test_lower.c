@@ -304,7 +304,7 @@ TEST(weights_follow_priority_and_waiting)
     ck_assert_double_eq_tol(job_at(&w, &l, "f")->wait_w, 32 * b->wait_w, 1e-6);
     /* Waiting is dearer than a promise that cannot be kept anyway. */
     const struct problem_job *e = job_at(&w, &l, "e");
-    ck_assert_double_gt(e->wait_w, problem_short_w(e, 10));
+    ck_assert_double_gt(e->wait_w, problem_short_w(&l.problem, e, (struct held){ 10, 0 }));
     /* And being stopped dearer than all waiting at equal priority. */
     ck_assert_double_gt(job_at(&w, &l, "g")->wait_w, 100 * b->wait_w);
     world_release(&w);
@@ -392,20 +392,22 @@ TEST(what_nobody_has_tried_is_hoped_for)
     struct cell_estimate c =
         estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"), -1);
     double speed = (double)p->speed[problem_cell(p, v100, a, -1)];
-    double low = (double)p->low[problem_cell(p, v100, a, -1)], fit = 1 - (double)c.unfit;
+    double held = (double)p->held[problem_cell(p, v100, a, -1)], fit = 1 - (double)c.unfit;
     ck_assert_double_eq_tol(speed, (double)c.speed * fit * exp(0.2), 1e-4 * speed);
-    ck_assert_double_eq_tol(low, (double)c.low * fit, 1e-4 * low);
+    double mean = exp((double)(c.mean + c.sd * c.sd / 2));
+    ck_assert_double_eq_tol(held, mean * fit, 1e-4 * held);
     world_add(&w, "job d w min=9\n");    // no type holds that
     lower(&w, &l);
     p = &l.problem;
     speed = (double)p->speed[problem_cell(p, v100, a, -1)];
-    low = (double)p->low[problem_cell(p, v100, a, -1)];
+    held = (double)p->held[problem_cell(p, v100, a, -1)];
     ck_assert_double_eq_tol(speed, (double)c.speed * fit * exp(1.0), 1e-4 * speed);
-    ck_assert_double_eq_tol(low, (double)c.low * fit * exp(1.0), 1e-4 * low);
+    ck_assert_double_eq_tol(held, mean * fit * exp(1.0), 1e-4 * held);
     c = estimate_cell(&w.est, world_workload(&w, "w"), world_type(&w, "v100"),
                       world_workload(&w, "w"));    // but not beside anybody
-    low = (double)p->low[problem_cell(p, v100, a, a)];
-    ck_assert_double_eq_tol(low, (double)c.low * fit, 1e-4 * low);
+    held = (double)p->held[problem_cell(p, v100, a, a)];
+    mean = exp((double)(c.mean + c.sd * c.sd / 2));
+    ck_assert_double_eq_tol(held, mean * fit, 1e-4 * held);
     world_release(&w);
 }
 
@@ -702,8 +704,8 @@ static void check_combination(const struct world *w, const struct lowered *l, in
         ck_assert_double_ge(y.speed[i], speed * fit * (1 - 1e-5));
         ck_assert_double_le(y.speed[i], speed * fit * hope * (1 + 1e-5));
         if (n < 3)    // of three, what is hoped of speeds is not hoped of what is held
-            ck_assert_double_ge(y.low[i], low * fit * (1 - 1e-5));
-        ck_assert_double_le(y.low[i], low * fit * hope * (1 + 1e-5));
+            ck_assert_double_ge(y.held[i].mean, low * fit * (1 - 1e-5));
+        ck_assert_double_le(held_low(y.held[i]), low * fit * hope * (1 + 1e-5));
         sure = fmin(sure, fit);
     }
     double watts = estimate_watts(&w->est, t, workloads, rates, n);

@@ -37,7 +37,7 @@ struct check {
     struct problem_kind kinds[N_KINDS];
     struct problem_gpu gpus[N_GPUS];
     struct problem_job jobs[N_JOBS];
-    float speed[N_TYPES * N_KINDS * (N_KINDS + 1)], low[N_TYPES * N_KINDS * (N_KINDS + 1)];
+    float speed[N_TYPES * N_KINDS * (N_KINDS + 1)], held[N_TYPES * N_KINDS * (N_KINDS + 1)];
     float watts[N_TYPES * N_KINDS];
     double rack_cap_w[2];
     struct plan x;
@@ -123,7 +123,7 @@ static void make_cells(struct check *c)
             for (int n = -1; n < N_KINDS; n++) {
                 double slow = n < 0 ? 1 : n == k ? 0.75 : 0;
                 c->speed[problem_cell(&c->p, t, k, n)] = (float)(alone * slow);
-                c->low[problem_cell(&c->p, t, k, n)] = (float)(alone * slow * 0.875);
+                c->held[problem_cell(&c->p, t, k, n)] = (float)(alone * slow * 0.875);
             }
             c->watts[t * N_KINDS + k] = k == HEAVY ? 200 : 80;
         }
@@ -146,7 +146,7 @@ static void check_open(struct check *c)
                              .gpus = c->gpus,
                              .jobs = c->jobs,
                              .speed = c->speed,
-                             .low = c->low,
+                             .held = c->held,
                              .watts = c->watts };
     for (int m = 1; m <= GANG_MAX; m++) {
         c->p.gang_near[m] = m > 1 ? 0.9 * m : 1;
@@ -742,6 +742,8 @@ TIMES(the_answers_of_brute_force_pass, 5)
         tiny_make(&a, (uint64_t)(_i * 1000 + seed), 2 + _i, 1 + _i, &p);
         if (seed % 2)
             tiny_rules(&a, (uint64_t)seed, &p);
+        if (seed % 3 == 0)
+            tiny_doubts(&a, (uint64_t)seed, &p);
         ck_assert_msg(problem_check(&p, &e) == 0, "seed %d: %s", seed, e.text);
         ck_assert_msg(brute_solve(&a, &p, 20000000L, &x), "seed %d: too large", seed);
         ck_assert_msg(plan_check(&a, &p, &x, &e) == 0, "seed %d: %s", seed, e.text);

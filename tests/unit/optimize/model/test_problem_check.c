@@ -20,7 +20,7 @@ struct door {
     struct problem_kind kinds[2];
     struct problem_gpu gpus[6];
     struct problem_job jobs[N_JOBS];
-    float speed[12], low[12], watts[4];
+    float speed[12], held[12], watts[4];
     double curve_speed[2], curve_watts[2], rack_cap_w[2];
     struct problem_bend bends[4];
     int present[4][4];
@@ -90,7 +90,7 @@ static const struct door good = {
                           .n_present = 1 },
               [WAITS] = { .name = "waits", .kind = 1, .n_min = 1, .n_max = 1 } },
     .speed = { 8, 6, 5, 4, 3, 0, 3, 2, 0, 1, 0, 0 },
-    .low = { 7, 5, 4, 3, 2, 0, 2, 1, 0, 1, 0, 0 },
+    .held = { 7, 5, 4, 3, 2, 0, 2, 1, 0, 1, 0, 0 },
     .watts = { 200, 250, 100, 120 },
     .curve_speed = { 1, 0.8 },
     .curve_watts = { 40, 200 },
@@ -110,7 +110,7 @@ static void door_open(struct door *d)
     d->p.gpus = d->gpus;
     d->p.jobs = d->jobs;
     d->p.speed = d->speed;
-    d->p.low = d->low;
+    d->p.held = d->held;
     d->p.watts = d->watts;
     d->p.rack_cap_w = d->rack_cap_w;
     d->p.bends = d->bends;
@@ -157,9 +157,9 @@ WAY(kind_rate, d->kinds[1].rate = -1)
 WAY(speed_nan, d->speed[0] = NAN)
 WAY(speed_infinite, d->speed[4] = INFINITY)
 WAY(speed_negative, d->speed[11] = -1)
-WAY(low_nan, d->low[3] = NAN)
-WAY(low_above, d->low[1] = 6.5F)
-WAY(low_never, d->low[5] = 1)
+WAY(low_nan, d->held[3] = NAN)
+WAY(low_above, d->held[1] = 6.5F)
+WAY(low_never, d->held[5] = 1)
 WAY(watts_nan, d->watts[3] = NAN)
 WAY(bend_loss, d->bends[3].loss = -0.5F)
 WAY(bend_draw, d->bends[0].draw = NAN)
@@ -219,7 +219,7 @@ WAY(present_gang_shared, (d->present[PAIR][0] = 0, d->jobs[PAIR].present_limit =
 WAY(present_disagree, (d->jobs[ALONE].is_exclusive = false, d->present[PAIR][0] = 2,
                        d->jobs[ALONE].present_limit = 1))
 WAY(present_memory, d->types[1].mem_gib = 7)
-WAY(present_never, d->speed[7] = d->low[7] = 0)
+WAY(present_never, d->speed[7] = d->held[7] = 0)
 WAY(present_free, d->bends[1].is_free = true)
 
 static const struct {
@@ -335,7 +335,7 @@ TEST(a_good_problem_passes)
     ck_assert_msg(problem_check(&d.p, &e) == 0, "%s", e.text);
 }
 
-WAY(extreme, (d->speed[0] = 1e6F, d->low[0] = 1e-6F, d->watts[0] = 1e-6F, d->types[0].cap_w = 1e6,
+WAY(extreme, (d->speed[0] = 1e6F, d->held[0] = 1e-6F, d->watts[0] = 1e-6F, d->types[0].cap_w = 1e6,
               d->jobs[WAITS].need = 1e-300, d->jobs[WAITS].short_w = 1e300))
 WAY(gone, (d->jobs[GONE].kind = 99, d->jobs[GONE].need = NAN))
 WAY(unused_gang, (d->jobs[GANG].form = FORM_SPREAD, d->jobs[GANG].n_min = 1,

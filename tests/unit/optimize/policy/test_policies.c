@@ -407,7 +407,7 @@ static void random_problem(struct arena *a, struct rng *r, struct problem *p)
     p->types = ARENA_ARRAY(a, struct problem_type, N_TYPES);
     p->kinds = ARENA_ARRAY(a, struct problem_kind, N_CLASSES);
     p->speed = ARENA_ARRAY(a, float, cells *(N_CLASSES + 1));
-    p->low = ARENA_ARRAY(a, float, cells *(N_CLASSES + 1));
+    p->held = ARENA_ARRAY(a, float, cells *(N_CLASSES + 1));
     p->watts = ARENA_ARRAY(a, float, cells);
     for (int t = 0; t < N_TYPES; t++)
         p->types[t] = (struct problem_type){ .cap_w = 300, .mem_gib = 16, .n_limits = 1 };

@@ -93,6 +93,8 @@ static void solve(struct solved *s, uint64_t seed, int jobs, int gpus)
 
     arena_init(&s->arena);
     tiny_make(&s->arena, seed, jobs, gpus, &s->p);
+    if (seed % 3 == 0)
+        tiny_doubts(&s->arena, seed, &s->p);
     ck_assert_msg(problem_check(&s->p, &e) == 0, "seed %d: %s", (int)seed, e.text);
     ck_assert_msg(brute_solve(&s->arena, &s->p, NODES, &s->best), "seed %d: too large", (int)seed);
     ck_assert_msg(plan_check(&s->arena, &s->p, &s->best, &e) == 0, "seed %d: %s", (int)seed,
