@@ -18,7 +18,7 @@ _gogh_words() {
     case "$1" in
     submit)
         options+=' --workload --batch --precision --new-workload --descriptor --name --kind --steps --rate --duration'
-        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority'
+        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority --urgency'
         options+=' --env --cwd --stdout --stderr --timeout --retries --cpus --mem-mib --checkpoint-signal --grace --hold'
         options+=' --owner --key --wait --'
         ;;
@@ -132,7 +132,7 @@ _gogh() {
     --env) words=$(compgen -e) ;;
     --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html | --programs | --dir) ;;
-    --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
+    --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority | --urgency) return ;;
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --without) words='types sharing moving sleep limits joules' ;;

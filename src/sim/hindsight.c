@@ -134,6 +134,7 @@ static bool repeat(struct arena *a, const struct job *j, const struct catalog *c
         .n_gpus = spec->n_gpus,
         .max_gpus = spec->max_gpus,
         .priority = spec->priority,
+        .urgency = spec->urgency,
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
         .types = types_of(a, spec, c, cl, &is_none),
