@@ -9,10 +9,12 @@
 
 struct arena;
 struct catalog;
+struct cluster;
 struct cluster_settings;
 struct err;
 struct estimator;
 struct state;
+struct trace;
 
 struct hindsight_run {
     const char *policy;
@@ -35,6 +37,16 @@ struct hindsight {
     const char *const *policies;    // (n_policies)
     int n_policies;
 };
+
+/* The nodes of the state that are not down, with the catalog's figures of their types. */
+int hindsight_cluster(struct arena *a, const struct state *s, const struct catalog *c,
+                      const struct cluster_settings *set, struct cluster *out, struct err *e);
+
+/* The newest jobs of the period, by arrival; the clock begins with the first of them. Of 'h' state,
+ * catalog, period and number are read. -ENOENT as below.
+ */
+int hindsight_trace(struct arena *a, const struct hindsight *h, const struct cluster *cl,
+                    struct trace *out, struct err *e);
 
 /* On the nodes that there are; 'out' is (n_policies). -ENOENT: no such job, or none whose work is
  * known.

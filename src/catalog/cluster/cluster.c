@@ -265,6 +265,21 @@ static void put_setting(struct cluster_settings *to, const struct setting *s, do
         *(double *)field = v;
 }
 
+int cluster_set(struct cluster_settings *to, const char *key, double value, struct err *e)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+
+        if (strcmp(s->key, key) != 0)
+            continue;
+        if (!(value >= s->low && value <= s->high))
+            return err_set(e, EINVAL, "%s %g: want %g to %g", key, value, s->low, s->high);
+        put_setting(to, s, value);
+        return 0;
+    }
+    return err_set(e, EINVAL, "no setting '%s'", key);
+}
+
 /* set KEY VALUE */
 static int parse_set(struct parser *p, struct err *e)
 {

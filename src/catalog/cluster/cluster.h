@@ -64,6 +64,9 @@ struct cluster_setting {
 };
 bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out);
 
+/* Set one by its key. -EINVAL: there is none, or the value makes no sense for it. */
+int cluster_set(struct cluster_settings *to, const char *key, double value, struct err *e);
+
 struct cluster_node {
     const char *name;
     int n_gpus;

@@ -14,6 +14,8 @@
 #ifndef SIM_RERUN_RERUN_H
 #define SIM_RERUN_RERUN_H
 
+#include "estimate/beliefs.h"
+
 struct arena;
 struct err;
 
@@ -54,5 +56,22 @@ struct rerun_result {
 
 /* -EINVAL names the line that makes no sense; -ENOENT: a file is missing. */
 int rerun(struct arena *a, const struct rerun_options *o, struct rerun_result *out, struct err *e);
+
+/* What a record adds up to at its end: nothing is planned. 'on_end' is told once; it may add GPU
+ * types to the catalog, which is in memory alone, and what it gives is given back.
+ */
+struct catalog;
+struct cluster_settings;
+struct model;
+struct state;
+struct rerun_site {
+    const struct state *state;
+    struct catalog *catalog;
+    const struct model *model;
+    enum estimator_kind kind;
+    const struct cluster_settings *settings;
+};
+typedef int rerun_end_f(void *self, const struct rerun_site *site, struct err *e);
+int rerun_end(struct arena *a, const char *record, rerun_end_f *on_end, void *self, struct err *e);
 
 #endif

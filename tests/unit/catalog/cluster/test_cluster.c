@@ -1,4 +1,5 @@
 /* Cluster files: what people write, and what they get wrong. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -244,4 +245,21 @@ TEST(a_file_describes_no_more_types_than_a_catalog_takes)
                      "! c:256: more than 255 GPU types: keep those that nodes have");
     buf_release(&b);
     arena_release(&a);
+}
+
+TEST(a_setting_is_set_by_its_key_within_its_range)
+{
+    struct cluster_settings s;
+    struct err e = { 0 };
+
+    cluster_defaults(&s);
+    ck_assert_int_eq(cluster_set(&s, "delay_w", 30, &e), 0);
+    ck_assert_double_eq(s.delay_w, 30);
+    ck_assert_int_eq(cluster_set(&s, "theta", 3, &e), 0);
+    ck_assert_int_eq(s.theta, 3);
+    ck_assert_int_eq(cluster_set(&s, "delay_w", -1, &e), -EINVAL);
+    ck_assert_str_eq(e.text, "delay_w -1: want 0 to 1e+06");
+    ck_assert_int_eq(cluster_set(&s, "nosuch", 1, &e), -EINVAL);
+    ck_assert_str_eq(e.text, "no setting 'nosuch'");
+    ck_assert_double_eq(s.delay_w, 30);
 }
