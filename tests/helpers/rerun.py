@@ -87,6 +87,16 @@ def check_same(box):
     check(said["finished_sim"] == said["finished"] > 0, "jobs do not end:", json.dumps(said))
 
 
+def check_whatif(box):
+    """The record's jobs, on other GPUs."""
+    said = json.loads(gogh("whatif", "--record", box.path("record"), "--remove", "k80:1", "--seeds", "1",
+                           "--period", "1d", "--json"))
+    check(said["site"]["source"] == "record" and said["site"]["gpus"] == 6 and
+          said["site"]["jobs"] == len(JOBS), "the site is", said["site"])
+    check(said["before"]["kwh_year"]["mean"] > 0 and said["cannot_run"]["unfinished"] == 0,
+          "figures of a record are", json.dumps(said))
+
+
 def check_otherwise(box):
     """A record that says something else than happened is found out."""
     with open(box.path("record")) as f:
@@ -123,6 +133,7 @@ def main():
         check_profiles(box)
         check_same(box)
         replay(box, "--tolerance", "1")
+        check_whatif(box)
         check_otherwise(box)
 
 
