@@ -18,7 +18,7 @@ _gogh_words() {
     case "$1" in
     submit)
         options+=' --workload --batch --precision --new-workload --descriptor --name --kind --steps --rate --duration'
-        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority'
+        options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority --urgency'
         options+=' --env --cwd --stdout --stderr --timeout --retries --cpus --mem-mib --checkpoint-signal --grace --hold'
         options+=' --owner --key --wait --'
         ;;
@@ -97,6 +97,11 @@ _gogh_words() {
         options+=' --sacct --cluster --partition --workload --truth --seed --seeds --tolerance --from --to'
         options+=' --days --shards --keep-types --site-sleeps --no-levers --price --co2 --json'
         ;;
+    whatif)
+        options+=' --trace --sacct --record --db --cluster --truth --period --partition --workload --tolerance'
+        options+=' --from --to --days --shards --keep-types --remove --add --power-cap --delay-w --promise-w'
+        options+=' --policy --retire --price --co2 --seeds --first-seed --json'
+        ;;
     replay) options+=' --db --record --truth --tolerance --json' ;;
     demo) options+=' --jobs --load --seconds --seed --out --plain' ;;
     bench)
@@ -108,7 +113,7 @@ _gogh_words() {
         *) options+=' import open events simulate estimate sharing network study --runs' ;;
         esac
         ;;
-    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench' ;;
+    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise whatif replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -134,7 +139,7 @@ _gogh() {
     --env) words=$(compgen -e) ;;
     --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html | --programs | --dir) ;;
-    --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority) return ;;
+    --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority | --urgency) return ;;
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario | --show) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --limits) words='no yes both' ;;
@@ -151,7 +156,7 @@ _gogh() {
         words='site pretrained none'
         [ "$command" = eval ] && words='pretrained others none'
         ;;
-    --gpu | --reference) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
+    --gpu | --reference | --remove) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
@@ -161,10 +166,11 @@ _gogh() {
         [[ $verb != serve ]] || words='submit list reports restart memory arrivals slurm'
         ;;
     --partition | --tolerance | --days | --shards | --price | --co2) return ;;
+    --period | --add | --power-cap | --delay-w | --promise-w | --first-seed) return ;;
     --time | --nodes | --scale | --kinds | --theta | --overload | --standing | --generate) return ;;
     *)
         if ((COMP_CWORD == 1)); then
-            words='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise replay demo bench help version'
+            words='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise whatif replay demo bench help version'
         else
             words=$(_gogh_words "$command" "$verb")
         fi

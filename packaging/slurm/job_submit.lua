@@ -202,6 +202,7 @@ local promise_keys = {
     kind = { function(v) return v == "training" or v == "inference" end, "training or inference" },
     name = { is_name, "1 to 200 bytes" },
     priority = { whole_in(-1000000, 1000000), "a whole number from -1000000 to 1000000" },
+    urgency = { number_in(0.01, 100), "a number from 0.01 to 100" },
     exclusive = { is_yes_or_no, "yes or no" },
     types = { function(v) return v:match("^[^,]+[^,]*") ~= nil end, "GPU types with commas between" },
     gpus = { whole_in(1, 4096), "a whole number from 1 to 4096" },

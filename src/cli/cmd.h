@@ -74,7 +74,7 @@ struct cmd {
 
 extern const struct cmd cmd_import, cmd_catalog, cmd_predict, cmd_trace, cmd_simulate, cmd_replay;
 extern const struct cmd cmd_demo, cmd_bench, cmd_eval, cmd_train, cmd_optimize, cmd_study;
-extern const struct cmd cmd_advise;
+extern const struct cmd cmd_advise, cmd_whatif;
 
 /* Those that ask a daemon, but for config and token. */
 extern const struct cmd cmd_submit, cmd_jobs, cmd_show, cmd_logs, cmd_cancel, cmd_hold, cmd_release;

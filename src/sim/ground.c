@@ -167,6 +167,21 @@ int ground_open(struct ground *g, const char *path, const struct cluster *cl, co
     return rc;
 }
 
+int ground_meet_types(struct ground *g, const struct cluster *cl, struct err *e)
+{
+    const int n_before = g->catalog.n_types;
+    int rc = 0, index;
+
+    for (int i = 0; i < cl->n_types && rc == 0; i++)
+        if (catalog_find_type_alike(&g->catalog, cl->types[i].name) < 0)
+            rc = catalog_add_type(&g->catalog, &cl->types[i], &index, e);
+    if (rc < 0 || g->catalog.n_types == n_before)
+        return rc;
+    truth_release(&g->truth);
+    g->n_filled = 0;
+    return truth_from_catalog(&g->truth, &g->catalog, &g->n_filled, e);
+}
+
 int ground_builtin(struct ground *g, const struct cluster *cl, const struct trace *t,
                    const char *reference, uint64_t seed, struct err *e)
 {

@@ -52,6 +52,9 @@ int ground_builtin(struct ground *g, const struct cluster *cl, const struct trac
 /* Figures of GPU types that the catalog lacks, from 'cl' (may be NULL). */
 int ground_describe_types(struct ground *g, const struct cluster *cl, struct err *e);
 
+/* Types of 'cl' that the store knows nothing of become part of the truth, by the model. */
+int ground_meet_types(struct ground *g, const struct cluster *cl, struct err *e);
+
 void ground_close(struct ground *g);
 
 #endif

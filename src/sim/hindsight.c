@@ -47,9 +47,8 @@ static int use_types(struct arena *a, const struct state *s, const struct catalo
     return 0;
 }
 
-/* The nodes of the state that are not down. */
-static int make_cluster(struct arena *a, const struct state *s, const struct catalog *c,
-                        const struct cluster_settings *set, struct cluster *out, struct err *e)
+int hindsight_cluster(struct arena *a, const struct state *s, const struct catalog *c,
+                      const struct cluster_settings *set, struct cluster *out, struct err *e)
 {
     int *index = ARENA_ARRAY(a, int, (size_t)c->n_types), rc;
 
@@ -134,6 +133,7 @@ static bool repeat(struct arena *a, const struct job *j, const struct catalog *c
         .n_gpus = spec->n_gpus,
         .max_gpus = spec->max_gpus,
         .priority = spec->priority,
+        .urgency = spec->urgency,
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
         .types = types_of(a, spec, c, cl, &is_none),
@@ -141,9 +141,8 @@ static bool repeat(struct arena *a, const struct job *j, const struct catalog *c
     return (is_inference ? serves_s > 0 : steps > 0) && !is_none;
 }
 
-/* The newest of the period, by arrival; the clock begins with the first of them. */
-static int make_trace(struct arena *a, const struct hindsight *h, const struct cluster *cl,
-                      struct trace *out, struct err *e)
+int hindsight_trace(struct arena *a, const struct hindsight *h, const struct cluster *cl,
+                    struct trace *out, struct err *e)
 {
     const struct state *s = h->state;
     int n_here = 0;
@@ -169,14 +168,6 @@ static int make_trace(struct arena *a, const struct hindsight *h, const struct c
     for (int i = 0; i < out->n_jobs; i++)
         out->jobs[i].at_s -= first_s;
     return 0;
-}
-
-int hindsight_inputs(struct arena *a, const struct hindsight *h, struct cluster *cluster,
-                     struct trace *trace, struct err *e)
-{
-    int rc = make_cluster(a, h->state, h->catalog, h->settings, cluster, e);
-
-    return rc < 0 ? rc : make_trace(a, h, cluster, trace, e);
 }
 
 /* ---- the runs ---- */
@@ -212,8 +203,10 @@ int hindsight_run(struct arena *a, const struct hindsight *h, struct hindsight_r
     struct cluster cl;
     struct trace trace;
     struct truth truth;
-    int rc = hindsight_inputs(a, h, &cl, &trace, e);
+    int rc = hindsight_cluster(a, h->state, h->catalog, h->settings, &cl, e);
 
+    if (rc == 0)
+        rc = hindsight_trace(a, h, &cl, &trace, e);
     if (rc == 0)
         rc = truth_from_beliefs(&truth, h->catalog, h->est, e);
     if (rc < 0)

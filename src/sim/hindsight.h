@@ -38,11 +38,15 @@ struct hindsight {
     int n_policies;
 };
 
-/* The nodes that there are and the jobs of the period, as inputs of a simulation: in 'a' but for
- * names, which are those of the state and the catalog. Asks neither policies nor estimator.
+/* The nodes of the state that are not down, with the catalog's figures of their types. */
+int hindsight_cluster(struct arena *a, const struct state *s, const struct catalog *c,
+                      const struct cluster_settings *set, struct cluster *out, struct err *e);
+
+/* The newest jobs of the period, by arrival; the clock begins with the first of them. Of 'h' state,
+ * catalog, period and number are read. -ENOENT as below.
  */
-int hindsight_inputs(struct arena *a, const struct hindsight *h, struct cluster *cluster,
-                     struct trace *trace, struct err *e);
+int hindsight_trace(struct arena *a, const struct hindsight *h, const struct cluster *cl,
+                    struct trace *out, struct err *e);
 
 /* On the nodes that there are; 'out' is (n_policies). -ENOENT: no such job, or none whose work is
  * known.

@@ -522,6 +522,7 @@ static int submit_to_state(struct sim *s, int i, int workload, struct err *e)
         .n_gpus = j->n_gpus,
         .max_gpus = j->max_gpus,
         .priority = j->priority,
+        .urgency = j->urgency,
         .is_exclusive = j->is_exclusive,
         .n_nodes = j->n_nodes,
         .allowed_types = s->allowed[i],

@@ -253,6 +253,9 @@ static const char version_7[] =
     "ALTER TABLE gpu_types ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE campaigns ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;";
 
+/* What a job's time is worth, beside the usual. */
+static const char version_8[] = "ALTER TABLE jobs ADD COLUMN urgency REAL NOT NULL DEFAULT 1;";
+
 const char *const store_migrations[] = { version_1, version_2, version_3, version_4,
-                                         version_5, version_6, version_7 };
+                                         version_5, version_6, version_7, version_8 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

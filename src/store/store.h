@@ -145,6 +145,7 @@ struct row_job {
     double submit_s, steps, rate, duration_s, min_throughput;
     double deadline_s;    // NaN: none
     int n_gpus, max_gpus, n_nodes, priority;
+    double urgency;
     const char *types;    // names of those allowed, one a line; NULL: any
     const char *command, *key, *digest;
 };

@@ -70,6 +70,7 @@ const struct store_table table_jobs = { "jobs", "jobs", 1, {
     C(id), C(name), C(owner), C(workload), C(is_inference), C(submit_s), C(steps), C(is_guess),
     C(rate), C(duration_s), C(min_throughput), C(deadline_s), C(n_gpus), C(max_gpus), C(priority),
     C(is_exclusive), C(n_nodes), C(types), C(command), C(key), C(digest),
+    C(urgency),
 } };
 #undef ROW
 #define ROW row_job_state

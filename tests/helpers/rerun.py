@@ -99,6 +99,16 @@ def check_study(box, n_jobs):
     check("4 found from before" in gogh(*study), "the same record is studied anew")
 
 
+def check_whatif(box):
+    """The record's jobs, on other GPUs."""
+    said = json.loads(gogh("whatif", "--record", box.path("record"), "--remove", "k80:1", "--seeds", "1",
+                           "--period", "1d", "--json"))
+    check(said["site"]["source"] == "record" and said["site"]["gpus"] == 6 and
+          said["site"]["jobs"] == len(JOBS), "the site is", said["site"])
+    check(said["before"]["kwh_year"]["mean"] > 0 and said["cannot_run"]["unfinished"] == 0,
+          "figures of a record are", json.dumps(said))
+
+
 def check_otherwise(box):
     """A record that says something else than happened is found out."""
     with open(box.path("record")) as f:
@@ -136,6 +146,7 @@ def main():
         check_same(box)
         replay(box, "--tolerance", "1")
         check_study(box, len(jobs))
+        check_whatif(box)
         check_otherwise(box)
 
 

@@ -61,7 +61,7 @@ running=$(job 7 train-a running "\"gpus\": [\"box/0\"], \"gpu_type\": \"v100\", 
     \"speed\": 3.25, \"predicted\": 3.1, \"predicted_low\": 2.8, \"promise\": \"kept\", \"watts\": 181.5,
     \"joules\": 7200000, \"started_s\": $((now - 125)), \"ended_s\": null, \"reason\": null,
     \"command\": {\"argv\": [\"python3\", \"train.py\", \"a\\u001b[2J\"], \"cwd\": \"/home/ann\"}, \"run\": 2,
-    \"pid\": 4242, \"dir\": \"/runs/7.2\", \"stdout\": \"/runs/7.2/out\", \"stderr\": \"/runs/7.2/err\"")
+    \"pid\": 4242, \"urgency\": 2.5, \"dir\": \"/runs/7.2\", \"stdout\": \"/runs/7.2/out\", \"stderr\": \"/runs/7.2/err\"")
 waiting=$(job 8 train-b waiting '"gpus": [], "gpu_type": null, "speed": null, "promise": "unknown",
     "watts": null, "joules": 0, "started_s": null, "ended_s": null, "reason": "all GPUs are taken"')
 fresh=$(job 5 just-done finished "\"gpus\": [], \"joules\": 36000, \"started_s\": $((now - 4000)),
@@ -177,6 +177,7 @@ expect 0 show 7
 says '^job 7 \(train-a\) of ann: running$' 'show begins with the job'
 says 'deadline .*\(in (2 h 00 min|1 h [0-9]+ min)' 'and has the deadline'
 says 'steps +512 of 20000' 'and how far it is'
+says 'urgency +2.5 times delay_w' 'and how urgent it is'
 says 'command +python3 train.py a\?\[2J' 'and nothing that a terminal would obey'
 says 'output +/runs/7.2/out' 'and where its output is'
 expect 0 show 7 --json
@@ -194,7 +195,7 @@ says '^job 7 \(train-a\) cancelled$' 'and the other is done'
 # ---- submitting ----
 : >"$dir/requests"
 expect 0 submit --workload resnet50 --batch 64 --steps 20000 --deadline '2030-01-02 03:04' --gpus 1 \
-    --max-gpus 2 --priority -3 --one-node --types v100,a100 --name n1 --env 'X=a,b=c' --env HOME=/h \
+    --max-gpus 2 --priority -3 --urgency 2.5 --one-node --types v100,a100 --name n1 --env 'X=a,b=c' --env HOME=/h \
     --stdout 'out-%j' --cwd /srv --timeout 1h30m --retries 2 --checkpoint-signal USR1 --grace 90 \
     --min-throughput 0.5 --hold --key k1 -- python3 train.py --lr '1 e'
 says '^job 5 \(made-up\) submitted$' 'submit tells the id'
@@ -202,7 +203,7 @@ asked 'length == 2 and (map(.body) | unique | length) == 1 and (map(.headers["id
     'a broken connection is tried once more, with the same key'
 jq -S '.body | fromjson | .env |= {X, HOME, PATH: (.PATH | type)}' "$dir/requests" | head -n 40 >"$dir/body" || true
 jq -se '.[0].body | fromjson | del(.env) == {"workload": "resnet50", "batch": 64, "name": "n1", "steps": 20000,
-    "deadline": 1893553440, "gpus": 1, "max_gpus": 2, "priority": -3, "one_node": true, "types": ["v100", "a100"],
+    "deadline": 1893553440, "gpus": 1, "max_gpus": 2, "priority": -3, "urgency": 2.5, "one_node": true, "types": ["v100", "a100"],
     "cwd": "/srv", "stdout": ($cwd + "/out-%j"), "timeout_s": 5400, "retries": 2, "checkpoint_signal": "USR1",
     "grace_s": 90, "min_throughput": 0.5, "hold": true, "argv": ["python3", "train.py", "--lr", "1 e"]}' \
     --arg cwd "$PWD" "$dir/requests" >/dev/null || no "the body is what was asked: $(cat "$dir/body")"

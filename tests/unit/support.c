@@ -248,6 +248,7 @@ static void job_line(struct world *w, const struct line *l)
     s.n_gpus = (int)value_or(l, "gpus", 1);
     s.max_gpus = (int)value_or(l, "max", s.n_gpus);
     s.priority = (int)value_or(l, "prio", 0);
+    s.urgency = value_or(l, "urgency", 0);
     s.is_exclusive = value_or(l, "exclusive", 0) > 0;
     s.n_nodes = value_or(l, "one_node", 0) > 0 ? 1 : (int)value_or(l, "nodes", 0);
     s.allowed_types = types ? types_of(w, types) : 0;
@@ -492,6 +493,8 @@ static const char *spec_differs(const struct job_spec *a, const struct job_spec 
         return "a job's promise";
     if (a->n_gpus != b->n_gpus || a->max_gpus != b->max_gpus || a->priority != b->priority)
         return "a job's gang or priority";
+    if (job_urgency(a) != job_urgency(b))
+        return "a job's urgency";
     if (a->is_exclusive != b->is_exclusive || a->n_nodes != b->n_nodes ||
         a->allowed_types != b->allowed_types)
         return "a job's conditions";

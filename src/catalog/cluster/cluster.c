@@ -267,6 +267,21 @@ static void put_setting(struct cluster_settings *to, const struct setting *s, do
         *(double *)field = v;
 }
 
+int cluster_set(struct cluster_settings *to, const char *key, double value, struct err *e)
+{
+    for (int i = 0; i < N_SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+
+        if (strcmp(s->key, key) != 0)
+            continue;
+        if (!(value >= s->low && value <= s->high) || (s->is_int && value != (int)value))
+            return err_set(e, EINVAL, "%s %g: want %g to %g", key, value, s->low, s->high);
+        put_setting(to, s, value);
+        return 0;
+    }
+    return err_set(e, EINVAL, "no setting '%s'", key);
+}
+
 /* set KEY VALUE */
 static int parse_set(struct parser *p, struct err *e)
 {
@@ -474,21 +489,6 @@ bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_set
                 : has_auto(&settings[i]) && out->value == settings[i].normal ? SETTING_AUTO
                                                                              : NULL;
     return true;
-}
-
-bool cluster_setting_put(struct cluster_settings *s, const char *key, double value)
-{
-    for (int i = 0; i < N_SETTINGS; i++) {
-        const struct setting *to = &settings[i];
-
-        if (strcmp(to->key, key) != 0)
-            continue;
-        if (!(value >= to->low && value <= to->high) || (to->is_int && value != (int)value))
-            return false;
-        put_setting(s, to, value);
-        return true;
-    }
-    return false;
 }
 
 int cluster_parse(struct arena *a, const char *name, const char *text, size_t len,

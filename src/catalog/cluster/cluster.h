@@ -67,9 +67,8 @@ struct cluster_setting {
 };
 bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out);
 
-/* Change one setting by its key. False: there is none of that name, or it does not take the value.
- */
-bool cluster_setting_put(struct cluster_settings *s, const char *key, double value);
+/* Set one by its key. -EINVAL: there is none, or the value makes no sense for it. */
+int cluster_set(struct cluster_settings *to, const char *key, double value, struct err *e);
 
 struct cluster_node {
     const char *name;

@@ -99,6 +99,8 @@ static json_t *spec_to_json(const struct job_spec *s, const struct catalog *c)
         json_object_set_new(o, "deadline_s", json_real(s->deadline_s));
     if (s->priority)
         json_object_set_new(o, "priority", json_integer(s->priority));
+    if (job_urgency(s) != 1)
+        json_object_set_new(o, "urgency", json_real(s->urgency));
     if (s->is_exclusive)
         json_object_set_new(o, "exclusive", json_true());
     if (s->n_nodes == 1)
@@ -199,16 +201,17 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     json_int_t n_gpus = 0, max_gpus = 0, n_nodes = 0, priority = 0;
     json_t *types = NULL, *command = NULL;
 
-    *s = (struct job_spec){ .deadline_s = NAN };
+    *s = (struct job_spec){ .deadline_s = NAN, .urgency = 1 };
     if (json_unpack(o,
                     "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o,"
-                    " s?b, s?s, s?s, s?o, s?I}",
+                    " s?b, s?s, s?s, s?o, s?I, s?F}",
                     "name", &name, "owner", &owner, "workload", &workload, "submit_s", &s->submit_s,
                     "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &s->rate,
                     "duration_s", &s->duration_s, "min_throughput", &s->min_throughput,
                     "deadline_s", &s->deadline_s, "priority", &priority, "exclusive", &exclusive,
                     "one_node", &one_node, "types", &types, "guess", &guess, "key", &key, "digest",
-                    &digest, "command", &command, "n_nodes", &n_nodes) < 0 ||
+                    &digest, "command", &command, "n_nodes", &n_nodes, "urgency",
+                    &s->urgency) < 0 ||
         (command && !json_is_object(command)) || !is_int(n_gpus) || !is_int(max_gpus) ||
         !is_int(priority) || !is_int(n_nodes))
         return wrong("a field of the submission", e);

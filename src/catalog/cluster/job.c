@@ -104,5 +104,8 @@ int job_spec_check(const struct job_spec *s, struct err *e)
                        s->n_nodes);
     if (s->priority < -1000000 || s->priority > 1000000)
         return err_set(e, EINVAL, "priority must be within -1000000..1000000");
+    if (!(job_urgency(s) >= URGENCY_LEAST && job_urgency(s) <= URGENCY_MOST) || isnan(s->urgency) ||
+        s->urgency < 0)
+        return err_set(e, EINVAL, "urgency must be within %g..%g", URGENCY_LEAST, URGENCY_MOST);
     return 0;
 }

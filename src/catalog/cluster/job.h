@@ -58,6 +58,7 @@ struct job_spec {
     int n_gpus;                // the gang: at least this many, all at once
     int max_gpus;              // and at most this many
     int priority;              // higher goes first
+    double urgency;            // its time is worth so many times the usual; 0: nobody said, 1
     bool is_exclusive;         // shares its GPU with nobody
     int n_nodes;               // the gang stands on so many nodes, in equal parts; 0: wherever
     uint64_t allowed_types;    // bit per catalog type; 0: any
@@ -116,6 +117,15 @@ double job_need(const struct job *j, double now_s);
 static inline double job_serves(const struct job_spec *s)
 {
     return s->kind == JOB_INFERENCE ? s->rate : 0;
+}
+
+/* How many times a usual job's time its own is worth, beside what its priority says. */
+#define URGENCY_LEAST 0.01
+#define URGENCY_MOST 100.0
+
+static inline double job_urgency(const struct job_spec *s)
+{
+    return s->urgency > 0 ? s->urgency : 1;
 }
 
 /* May the job run on this GPU type? Types beyond the 64th cannot be named, only be any. */

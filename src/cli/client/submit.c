@@ -46,6 +46,9 @@ static const char help[] =
     "  --nodes N        on so many nodes, as many GPUs on each\n"
     "  --cpus N, --mem-mib N   of its node's CPUs and memory, for each GPU (0)\n"
     "  --priority N     higher goes first (0)\n"
+    "  --urgency X      0.01 to 100 (1): an hour of this job's time is worth X times delay_w / 1000\n"
+    "                   kWh (delay_w is the site's, gogh.conf(5)). Above 1 it gets faster GPUs and\n"
+    "                   fewer neighbours, below 1 it may take longer where that saves energy\n"
     "\n"
     "How it runs:\n"
     "  --env NAME[=VALUE]   also this variable; may be given many times. Passed on by itself:\n"
@@ -74,7 +77,7 @@ static struct {
     const char *workload, *precision, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd,
         *out, *err, *timeout, *signal, *grace, *key;
     long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
-    double steps, rate, min_throughput;
+    double steps, rate, min_throughput, urgency;
     bool is_exclusive, is_one_node, is_held, waits, is_new;
     struct cmd_list types, env;
 } given;
@@ -96,6 +99,7 @@ static const struct cmd_option options[] = {
     CMD_WHOLE("gpus", given.gpus, 1, 4096),
     CMD_WHOLE("max-gpus", given.max_gpus, 1, 4096),
     CMD_WHOLE("priority", given.priority, -1e6, 1e6),
+    CMD_NUMBER("urgency", given.urgency, 0.01, 100),
     CMD_FLAG("exclusive", given.is_exclusive),
     CMD_FLAG("one-node", given.is_one_node),
     CMD_WHOLE("nodes", given.nodes, 1, 4096),

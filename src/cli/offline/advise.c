@@ -193,7 +193,7 @@ static int read_sacct(struct advice *v, struct err *e)
         o->sacct, s->n_lines, s->n_steps, s->n_elsewhere, s->n_unstarted, s->n_cpu);
 }
 
-static int read_all(struct advice *v, struct err *e)
+int advise_read(struct advice *v, struct err *e)
 {
     const struct advise_options *o = v->options;
     struct history_options h = { .shards = (int)o->shards, .keeps_types = o->keeps_types };
@@ -247,7 +247,8 @@ static void on_step(void *self, int n_ended)
                   (double)n_tries(v->options) * n);
 }
 
-static int open_ground(const struct advice *v, uint64_t seed, struct ground *g, struct err *e)
+int advise_open_ground(const struct advice *v, const struct cluster *cl, uint64_t seed,
+                       struct ground *g, struct err *e)
 {
     const struct advise_options *o = v->options;
     struct trace all = v->history.trace;
@@ -258,8 +259,8 @@ static int open_ground(const struct advice *v, uint64_t seed, struct ground *g, 
     memcpy(all.jobs, jobs, (size_t)all.n_jobs * sizeof *jobs);
     all.jobs[all.n_jobs++] =
         (struct trace_job){ .name = "--workload", .workload = v->history.options.workload };
-    return o->truth != NULL ? ground_open(g, o->truth, &v->cluster, &all, e)
-                            : ground_builtin(g, &v->cluster, &all, NULL, seed, e);
+    return o->truth != NULL ? ground_open(g, o->truth, cl, &all, e)
+                            : ground_builtin(g, cl, &all, NULL, seed, e);
 }
 
 static int try_policies(struct advice *v, const struct truth *t, uint64_t seed,
@@ -289,7 +290,7 @@ static int try_seed(struct advice *v, int i, struct err *e)
     const double tolerance = v->options->tolerance;
     struct history_figures *out = v->figures[i];
     struct ground g;
-    int rc = open_ground(v, seed, &g, e);
+    int rc = advise_open_ground(v, &v->cluster, seed, &g, e);
 
     if (rc < 0)
         return rc;
@@ -316,7 +317,7 @@ static int run(const struct cmd_call *call, struct err *e)
     v->options = &given;
     v->arena = call->arena;
     nn_init();
-    int rc = read_all(v, e);
+    int rc = advise_read(v, e);
     progress_begin(&v->progress, "simulating", false);
     for (int i = 0; i < given.n_seeds && rc == 0; i++)
         rc = try_seed(v, i, e);

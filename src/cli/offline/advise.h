@@ -6,6 +6,7 @@
 #define CLI_OFFLINE_ADVISE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/progress.h"
 #include "catalog/cluster/cluster.h"
@@ -13,6 +14,7 @@
 #include "sim/history/sacct.h"
 
 struct arena;
+struct err;
 
 #define ADVISE_SEEDS_MAX 32
 
@@ -36,6 +38,14 @@ struct advice {
     struct progress progress;
     int n_runs_done;
 };
+
+/* Read cluster and accounting, and make a history of them. */
+int advise_read(struct advice *v, struct err *e);
+
+/* The truth of a seed, or of --truth, on the GPU types of 'cl'. */
+struct ground;
+int advise_open_ground(const struct advice *v, const struct cluster *cl, uint64_t seed,
+                       struct ground *g, struct err *e);
 
 /* Was it asked for? */
 bool advise_has(const struct advise_options *o, enum advise_row r);

@@ -126,7 +126,7 @@ static int read_prices(struct arena *a, const char *option, const char *key,
     for (int i = 0; i < l->n; i++) {
         v[i] = (double)NAN;
         if (!slice_is(l->words[i], "auto") &&
-            (text_to_double(l->words[i], &v[i]) < 0 || !cluster_setting_put(&unused, key, v[i])))
+            (text_to_double(l->words[i], &v[i]) < 0 || cluster_set(&unused, key, v[i], NULL) < 0))
             return cmd_misuse(&cmd_study,
                               "%s %.*s: want numbers that 'set %s' of a cluster takes, "
                               "or auto",

@@ -144,6 +144,8 @@ const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("gpus", FIELD_WHOLE, "the gang, all at once; 1", .low = 1, .high = 4096),
     FIELD("max_gpus", FIELD_WHOLE, "and at most so many; gpus", .low = 1, .high = 4096),
     FIELD("priority", FIELD_WHOLE, "higher goes first; 0", .low = -1000000, .high = 1000000),
+    FIELD("urgency", FIELD_NUMBER, "its time is worth so many times delay_w; 1", .low = 0.01,
+          .high = 100),
     FIELD("exclusive", FIELD_FLAG, "shares its GPUs with nobody", MAY),
     FIELD("one_node", FIELD_FLAG, "the gang stands on one node", MAY),
     FIELD("nodes", FIELD_WHOLE, "the gang stands on so many nodes, as many GPUs on each", .low = 1,
@@ -226,6 +228,7 @@ const struct schema schema_commission_ask = { "CommissionQuestion", FIELDS(
         FIELD("n_gpus", FIELD_WHOLE, "the gang", MUST),                                          \
         FIELD("max_gpus", FIELD_WHOLE, "and at most", MUST),                                     \
         FIELD("priority", FIELD_WHOLE, "higher goes first", MUST),                               \
+        FIELD("urgency", FIELD_NUMBER, "its time is worth so many times delay_w", MUST),         \
         FIELD("exclusive", FIELD_FLAG, "shares its GPUs with nobody", MUST),                     \
         FIELD("one_node", FIELD_FLAG, "the gang stands on one node", MUST),                      \
         FIELD("nodes", FIELD_WHOLE, "on so many nodes, as many GPUs on each", NONE),             \

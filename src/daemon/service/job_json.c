@@ -128,6 +128,7 @@ static void put_asked(struct api_text *t, const struct service *s, const struct 
     api_put_whole(t, "n_gpus", p->n_gpus);
     api_put_whole(t, "max_gpus", p->max_gpus);
     api_put_whole(t, "priority", p->priority);
+    api_put_number(t, "urgency", job_urgency(p));
     api_put_flag(t, "exclusive", p->is_exclusive);
     api_put_flag(t, "one_node", p->n_nodes == 1);
     api_put_number(t, "nodes", p->n_nodes > 0 ? p->n_nodes : (double)NAN);

@@ -41,6 +41,7 @@ static const struct promise_key {
     { "kind", "kind", AS_IS },
     { "name", "name", AS_IS },
     { "priority", "priority", AS_IS },
+    { "urgency", "urgency", AS_IS },
     { "exclusive", "exclusive", YES_NO },
     { "types", "types", AS_IS },
     { "gpus", "gpus", AS_IS },

@@ -283,6 +283,7 @@ static int read_promise(struct submit_reading *r, struct err *e)
     p->n_gpus = (int)reading_number(r, "gpus", 1);
     p->max_gpus = (int)reading_number(r, "max_gpus", p->n_gpus);
     p->priority = (int)reading_number(r, "priority", 0);
+    p->urgency = reading_number(r, "urgency", 1);
     p->is_exclusive = reading_flag(r, "exclusive");
     p->min_throughput = reading_number(r, "min_throughput", 0);
     if (read_types(r, e) < 0 || read_nodes(r, e) < 0)

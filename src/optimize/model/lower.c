@@ -160,12 +160,9 @@ static void lower_nodes(struct lowering *l)
     p->nodes = nodes;
 }
 
-/* What a second of a usual job's time is worth: as was said, or so much of a GPU's power, of the mean
- * over GPUs of which it is known: the knob between energy and time, in a unit that fits any
- * hardware.
+/* What a second of a usual job's time is worth: as was said, or by the mean power cap of the GPUs
+ * of which it is known: the knob between energy and time, in a unit that fits any hardware.
  */
-#define DELAY_SHARE 0.3
-
 static double usual_delay_w(const struct snapshot *s, const struct solve_options *o)
 {
     double sum_w = 0;

@@ -26,6 +26,18 @@
  */
 #define RATE_STEP 1.05
 
+/* Urgencies go in quarters of a doubling, so that a hundred people who each name another number do
+ * not make a hundred kinds.
+ */
+#define URGENCY_STEPS 4.0
+
+static double usual_times(const struct job_spec *s)
+{
+    double steps = round(log2(job_urgency(s)) * URGENCY_STEPS);
+
+    return lower_weight(s) * exp2(steps / URGENCY_STEPS);
+}
+
 /* A kind for every workload, rate and price of time that some job has. A server's time has none: it
  * takes as long as it takes.
  */
@@ -44,7 +56,7 @@ static void find_kinds(struct lowering *l)
     for (int j = 0; j < s->n_jobs; j++) {
         int w = s->jobs[j].workload, k = first[w];
         double rate = job_serves(s->jobs[j].spec);
-        double time_w = rate > 0 ? 0 : l->delay_w * lower_weight(s->jobs[j].spec);
+        double time_w = rate > 0 ? 0 : l->delay_w * usual_times(s->jobs[j].spec);
         rate = rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
         while (k >= 0 && (p->kinds[k].rate != rate || p->kinds[k].time_w != time_w))
             k = next[k];

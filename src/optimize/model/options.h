@@ -13,6 +13,9 @@ enum objective {
     OBJECTIVE_WATTS,     // now
 };
 
+/* A second of a job's time is worth so much of a GPU's mean power cap, where nobody says. */
+#define DELAY_SHARE 0.3
+
 struct solve_options {
     enum objective objective;    // for those that have a choice: "gogh"
     double price_w;              // what a GPU-second is worth, in joules

@@ -360,6 +360,7 @@ static void make_trace(struct history_builder *m)
             .deadline_s = NAN,
             .n_gpus = j->n_gpus,
             .max_gpus = j->n_gpus,
+            .urgency = j->ran->urgency,
             .is_exclusive = j->ran->is_exclusive,
             .n_nodes = nodes_of(m, j),
             .types = h->options.keeps_types ? types_of(m, j) : NULL,

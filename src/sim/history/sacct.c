@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/text/words.h"
+#include "catalog/cluster/job.h"
 #include "sim/trace/import.h"
 
 /* ---- states ---- */
@@ -88,10 +89,11 @@ static int take_word(struct words *w, const struct word *word, struct sacct_job 
 {
     struct {
         const char *key;
-        double *out, low;
-    } numbers[] = { { "batch", &j->batch, 1 },
-                    { "min-throughput", &j->min_throughput, 0 },
-                    { "rate", &j->rate, 0 } };
+        double *out, low, high;
+    } numbers[] = { { "batch", &j->batch, 1, 1e9 },
+                    { "min-throughput", &j->min_throughput, 0, 1e9 },
+                    { "rate", &j->rate, 0, 1e9 },
+                    { "urgency", &j->urgency, URGENCY_LEAST, URGENCY_MOST } };
 
     if (word->key.at != NULL && slice_is(word->key, "exclusive"))
         j->is_exclusive = slice_is(word->value, "yes");
@@ -104,7 +106,7 @@ static int take_word(struct words *w, const struct word *word, struct sacct_job 
 
         if (word->key.at == NULL || !slice_is(word->key, numbers[i].key))
             continue;
-        if (text_to_double(word->value, &v) < 0 || v < numbers[i].low || v >= 1e9)
+        if (text_to_double(word->value, &v) < 0 || v < numbers[i].low || v > numbers[i].high)
             return -EINVAL;
         *numbers[i].out = v;
     }

@@ -66,13 +66,14 @@ struct sacct_job {
     int n_nodes;
     const char *const *nodes;
 
-    /* From "gogh: workload=... batch=... min-throughput=... rate=..." in a comment; the other
-     * keys that a live GOGH reads there are not needed.
+    /* From "gogh: workload=... batch=... min-throughput=... rate=... urgency=..." in a comment; the
+     * other keys that a live GOGH reads there are not needed.
      */
     const char *workload;     // NULL: not told
     double batch;             // NaN: not told
     double min_throughput;    // 0: not told
     double rate;              // 0: not told; a server's
+    double urgency;           // 0: not told
     bool is_exclusive;        // "exclusive=yes": it shares with nobody
 };
 

@@ -31,7 +31,6 @@ struct rerun_part {
     struct model *model;
     struct clock_manual clock;
     struct cycle cycle;
-    bool is_past;    // no plan is made again
     bool is_loaded, has_cycle;
     const struct rerun_view *looking;    // whose busy GPUs the executor tells of
 };

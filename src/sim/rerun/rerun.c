@@ -482,11 +482,19 @@ static int step(struct rerun_state *w, const struct rerun_entry *at, struct err 
     }
 }
 
-/* What happened, and not what was planned. */
-static bool is_of_the_past(const struct rerun_entry *at)
+/* The same, but for plans. */
+static int step_over(struct rerun_state *w, const struct rerun_entry *at, struct err *e)
 {
-    return at->what == RERUN_EVENT || at->what == RERUN_MEASUREMENT || at->what == RERUN_PROFILE ||
-           at->what == RERUN_WORKLOAD || at->what == RERUN_GPU_TYPE;
+    switch (at->what) {
+    case RERUN_MODEL:
+    case RERUN_LOOK:
+    case RERUN_PLAN:
+    case RERUN_PRICES:
+    case RERUN_CUT:
+        return 0;
+    default:
+        return step(w, at, e);
+    }
 }
 
 /* ---- a part, and all of them ---- */
@@ -512,7 +520,9 @@ static void walk_end(struct rerun_state *w)
     arena_release(&w->scratch);
 }
 
-static int walk_part(struct rerun_part *p, struct err *e)
+typedef int step_f(struct rerun_state *w, const struct rerun_entry *at, struct err *e);
+
+static int walk_part(struct rerun_part *p, step_f *take, struct err *e)
 {
     struct rerun_state w = { .part = p };
     struct err why = { 0 };
@@ -520,9 +530,7 @@ static int walk_part(struct rerun_part *p, struct err *e)
 
     arena_init(&w.scratch);
     for (int i = 0; i < p->n && rc == 0; i++) {
-        if (p->is_past && !is_of_the_past(&p->at[i]))
-            continue;
-        rc = step(&w, &p->at[i], &why);
+        rc = take(&w, &p->at[i], &why);
         if (rc < 0)
             rc = err_set(e, -rc, "%s:%d: %s", p->name, p->at[i].line, why.text);
     }
@@ -530,14 +538,14 @@ static int walk_part(struct rerun_part *p, struct err *e)
     return rc;
 }
 
-static int run_part(struct rerun_part *p, struct err *e)
+static int run_part(struct rerun_part *p, step_f *take, struct err *e)
 {
     int rc = load_store(p, e);
 
     if (rc == 0)
         rc = open_cycle(p, e);
     if (rc == 0)
-        rc = walk_part(p, e);
+        rc = walk_part(p, take, e);
     p->result->n_parts++;
     return rc;
 }
@@ -581,7 +589,7 @@ static int run_parts(struct rerun_part *p, const struct rerun_entries *all,
         *p = empty;
         p->at = &all->at[from];
         p->n = to - from;
-        rc = run_part(p, e);
+        rc = run_part(p, step, e);
     }
     if (rc == 0)
         rc = draw(p, all, told, e);
@@ -615,47 +623,60 @@ int rerun(struct arena *a, const struct rerun_options *o, struct rerun_result *o
     return rc;
 }
 
-/* The last start of the daemon: its store had all that was before. */
-static struct rerun_part last_part(const struct rerun_entries *all)
+/* What the part began with, and what its last look was told to do. */
+static struct cluster_settings settings_of(const struct rerun_part *p)
 {
-    int from = all->n - 1;
+    struct cluster_settings set = p->at->begin->settings;
 
-    assert(all->n > 0 && all->at);    // a record without a beginning is refused
-    while (all->at[from].what != RERUN_BEGIN)
-        from--;
-    return (struct rerun_part){ .at = &all->at[from], .n = all->n - from, .is_past = true };
+    for (int i = 0; i < p->n; i++) {
+        const struct rerun_view *l = p->at[i].what == RERUN_LOOK ? p->at[i].look : NULL;
+
+        if (!l || !l->has_options)
+            continue;
+        set.price_w = l->options.price_w;
+        set.delay_w = l->options.delay_w;
+        set.promise_w = l->options.promise_w;
+        set.power_cap_w = l->options.power_cap_w;
+        set.power_limits = l->options.may_limit;
+    }
+    return set;
 }
 
-int rerun_past(struct arena *a, const char *record, rerun_past_f *use, void *self, struct err *e)
+int rerun_end(struct arena *a, const char *record, rerun_end_f *on_end, void *self, struct err *e)
 {
     struct rerun_part *p = ARENA_NEW(a, struct rerun_part);
     struct rerun_entries all = { 0 };
-    struct rerun_result unused = { 0 };
+    struct rerun_result unused;
     const char *text = NULL;
     size_t len = 0;
-    int rc = file_read(a, record, NULL, RECORD_MAX, &text, &len, e);
+    int last = 0, rc = file_read(a, record, NULL, RECORD_MAX, &text, &len, e);
 
     if (rc == 0)
         rc = rerun_read(a, record, text, len, &all, e);
     if (rc < 0)
         return rc;
-    *p = last_part(&all);
-    p->arena = a;
-    p->name = record;
-    p->dir = dir_of(a, record);
-    p->result = &unused;
-    rc = run_part(p, e);
+    assert(all.n > 0 && all.at);    // a record without a beginning is refused
+    for (int i = 0; i < all.n; i++)
+        last = all.at[i].what == RERUN_BEGIN ? i : last;    // whose store has what was before
+    unused = (struct rerun_result){ 0 };
+    *p = (struct rerun_part){ .arena = a,
+                              .name = record,
+                              .dir = dir_of(a, record),
+                              .at = all.at + last,
+                              .n = all.n - last,
+                              .result = &unused };
+    struct cluster_settings set = settings_of(p);
+    rc = run_part(p, step_over, e);
     if (rc == 0) {
         estimate_refresh(&p->cycle.estimator);
-        const struct hindsight past = { .state = &p->ledger.state,
-                                        .catalog = &p->catalog,
-                                        .est = &p->cycle.estimator,
-                                        .settings = &p->at->begin->settings,
-                                        .from_s = -INFINITY,
-                                        .to_s = INFINITY,
-                                        .n_jobs_max = INT_MAX };
-
-        rc = use(self, &past, e);
+        rc = on_end(self,
+                    &(struct rerun_site){ .state = &p->ledger.state,
+                                          .catalog = &p->catalog,
+                                          .model = p->model,
+                                          .kind = p->at->begin->estimator,
+                                          .est = &p->cycle.estimator,
+                                          .settings = &set },
+                    e);
     }
     part_close(p);
     return rc;

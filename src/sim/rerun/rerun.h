@@ -14,6 +14,8 @@
 #ifndef SIM_RERUN_RERUN_H
 #define SIM_RERUN_RERUN_H
 
+#include "estimate/beliefs.h"
+
 struct arena;
 struct err;
 struct hindsight;
@@ -56,11 +58,23 @@ struct rerun_result {
 /* -EINVAL names the line that makes no sense; -ENOENT: a file is missing. */
 int rerun(struct arena *a, const struct rerun_options *o, struct rerun_result *out, struct err *e);
 
-/* What a record tells of a site, without making its plans again: the state at its end, with all
- * jobs that ever were there, and the catalog with what was measured. 'use' may look at it while it
- * is called; what it returns is returned.
+/* What a record adds up to at its end: nothing is planned. 'on_end' is told once; it may add GPU
+ * types to the catalog, which is in memory alone, and what it gives is given back.
  */
-typedef int rerun_past_f(void *self, const struct hindsight *past, struct err *e);
-int rerun_past(struct arena *a, const char *record, rerun_past_f *use, void *self, struct err *e);
+struct catalog;
+struct cluster_settings;
+struct estimator;
+struct model;
+struct state;
+struct rerun_site {
+    const struct state *state;
+    struct catalog *catalog;
+    const struct model *model;
+    const struct estimator *est;    // what was believed at its end
+    enum estimator_kind kind;
+    const struct cluster_settings *settings;
+};
+typedef int rerun_end_f(void *self, const struct rerun_site *site, struct err *e);
+int rerun_end(struct arena *a, const char *record, rerun_end_f *on_end, void *self, struct err *e);
 
 #endif

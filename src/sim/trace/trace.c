@@ -11,6 +11,7 @@
 #include "base/text/file.h"
 #include "base/map.h"
 #include "base/text/words.h"
+#include "catalog/cluster/job.h"
 #include "catalog/workload.h"
 
 /* A million jobs of 200 bytes; longer traces are not one experiment. */
@@ -38,6 +39,7 @@ static const struct key {
     { "gpus", WHOLE, AT(n_gpus), 1, GPUS_MAX, 1 },
     { "max_gpus", WHOLE, AT(max_gpus), 1, GPUS_MAX, 0 },
     { "priority", WHOLE, AT(priority), -1000000, 1000000, 0 },
+    { "urgency", NUMBER, AT(urgency), URGENCY_LEAST, URGENCY_MOST, 1 },
     { "owner", NAME_TEXT, AT(owner), 0, 0, 0 },
     { "types", NAME_TEXT, AT(types), 0, 0, 0 },
     { "nodes", WHOLE, AT(n_nodes), 1, GPUS_MAX, 0 },
@@ -97,7 +99,8 @@ static int take_pair(struct trace_parser *p, struct trace_job *j, const struct w
     if (i == N_KEYS && !slice_is(w->key, "batch"))
         return err_set(e, EINVAL,
                        "%s:%d: no key '%.*s'; there are at, workload, batch, steps, rate, "
-                       "duration, min, deadline, gpus, max_gpus, nodes, priority, owner, types",
+                       "duration, min, deadline, gpus, max_gpus, nodes, priority, urgency, owner, "
+                       "types",
                        HERE(p), SHOWN(w->key));
     if (p->is_seen[i])
         return err_set(e, EINVAL, "%s:%d: '%.*s=' is there twice: keep one", HERE(p),
@@ -304,6 +307,7 @@ static bool write_job(const struct trace_job *j, struct buf *out)
 
     said.max_gpus = j->max_gpus != j->n_gpus ? j->max_gpus : 0;
     said.n_nodes = 0;    // comes last, or as one_node
+    said.urgency = j->urgency > 0 ? j->urgency : 1;
     for (int i = 0; i < N_KEYS && is_fine; i++)
         is_fine = write_key(&said, &keys[i], out);
     if (is_fine && j->is_exclusive)

@@ -31,6 +31,7 @@ struct trace_job {
     double deadline_s;          // after arrival; NaN: none
     int n_gpus, max_gpus;
     int priority;
+    double urgency;    // 0: 1, as in catalog/cluster/job.h
     bool is_exclusive;
     int n_nodes;          // as in catalog/cluster/job.h
     const char *types;    // "v100,a100": allowed GPU types; NULL: any

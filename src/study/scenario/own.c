@@ -86,7 +86,7 @@ static int add_believed(struct catalog *to, const struct truth *believed, struct
 }
 
 /* What was measured, and what is believed of those that nothing else is known of. */
-static int fill_truth(struct catalog *to, const struct hindsight *past, struct err *e)
+static int fill_truth(struct catalog *to, const struct rerun_site *past, struct err *e)
 {
     struct truth believed = { 0 };
     int rc = sim_adopt(to, past->catalog, NULL, e);
@@ -102,7 +102,7 @@ static int fill_truth(struct catalog *to, const struct hindsight *past, struct e
 }
 
 /* In a store of its own, made anew. */
-static int write_truth(const struct record_files *f, const struct hindsight *past, struct err *e)
+static int write_truth(const struct record_files *f, const struct rerun_site *past, struct err *e)
 {
     struct store *s = NULL;
     struct catalog c;
@@ -120,13 +120,20 @@ static int write_truth(const struct record_files *f, const struct hindsight *pas
     return rc;
 }
 
-static int take_record(void *self, const struct hindsight *past, struct err *e)
+static int take_record(void *self, const struct rerun_site *past, struct err *e)
 {
     const struct record_files *f = self;
+    const struct hindsight all = { .state = past->state,
+                                   .catalog = past->catalog,
+                                   .from_s = -INFINITY,
+                                   .to_s = INFINITY,
+                                   .n_jobs_max = INT_MAX };
     struct cluster cl;
     struct trace t;
-    int rc = hindsight_inputs(f->arena, past, &cl, &t, e);
+    int rc = hindsight_cluster(f->arena, past->state, past->catalog, past->settings, &cl, e);
 
+    if (rc == 0)
+        rc = hindsight_trace(f->arena, &all, &cl, &t, e);
     if (rc == 0)
         rc = write_inputs(f, &cl, &t, e);
     return rc < 0 ? rc : write_truth(f, past, e);
@@ -154,7 +161,7 @@ static int open_record(struct arena *a, const struct own_options *o, struct own_
     if (rc == 0)
         rc = make_directory(dir, e);
     if (rc == 0)
-        rc = rerun_past(a, o->record, take_record, &f, e);
+        rc = rerun_end(a, o->record, take_record, &f, e);
     *out = (struct own_options){
         .cluster = o->cluster != NULL ? o->cluster : f.cluster,
         .trace = f.trace,

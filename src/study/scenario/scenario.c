@@ -308,7 +308,7 @@ static int open_nodes(struct arena *a, const char *data, struct cluster *out, st
 
 static void set_price(struct cluster *cl, const char *key, const double *price_w)
 {
-    bool is_set = price_w == NULL || cluster_setting_put(&cl->settings, key, *price_w);
+    bool is_set = price_w == NULL || cluster_set(&cl->settings, key, *price_w, NULL) == 0;
 
     assert(is_set);    // the scenario's range was the setting's
 }

@@ -344,7 +344,7 @@ static int take_prices(struct scenario_parser *p, const char *key, int *n, const
 
     cluster_defaults(&s);
     for (int i = 0; i < *n && rc == 0; i++)
-        if (!isnan((*out)[i]) && !cluster_setting_put(&s, key, (*out)[i]))
+        if (!isnan((*out)[i]) && cluster_set(&s, key, (*out)[i], NULL) < 0)
             rc = err_set(e, EINVAL, "%s:%d: a cluster does not take 'set %s %g'", HERE(p), key,
                          (*out)[i]);
     return rc;

@@ -1,4 +1,5 @@
 /* Cluster files: what people write, and what they get wrong. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -300,14 +301,20 @@ TEST(what_is_written_reads_as_the_same_cluster)
     arena_release(&a);
 }
 
-TEST(a_setting_is_changed_by_its_key_within_its_range)
+TEST(a_setting_is_set_by_its_key_within_its_range)
 {
     struct cluster_settings s;
+    struct err e = { 0 };
 
     cluster_defaults(&s);
-    ck_assert(cluster_setting_put(&s, "delay_w", 30) && s.delay_w == 30);
-    ck_assert(!cluster_setting_put(&s, "delay_w", 1e7) && s.delay_w == 30);
-    ck_assert(cluster_setting_put(&s, "theta", 3) && s.theta == 3);
-    ck_assert(!cluster_setting_put(&s, "theta", 2.5) && s.theta == 3);
-    ck_assert(!cluster_setting_put(&s, "no_such", 1));
+    ck_assert_int_eq(cluster_set(&s, "delay_w", 30, &e), 0);
+    ck_assert_double_eq(s.delay_w, 30);
+    ck_assert_int_eq(cluster_set(&s, "theta", 3, &e), 0);
+    ck_assert_int_eq(s.theta, 3);
+    ck_assert_int_eq(cluster_set(&s, "delay_w", -1, &e), -EINVAL);
+    ck_assert_str_eq(e.text, "delay_w -1: want 0 to 1e+06");
+    ck_assert_int_eq(cluster_set(&s, "theta", 2.5, &e), -EINVAL);
+    ck_assert_int_eq(cluster_set(&s, "nosuch", 1, &e), -EINVAL);
+    ck_assert_str_eq(e.text, "no setting 'nosuch'");
+    ck_assert_double_eq(s.delay_w, 30);
 }

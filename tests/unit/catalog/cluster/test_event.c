@@ -75,6 +75,7 @@ static void same_spec(const struct job_spec *a, const struct job_spec *b)
     ck_assert_int_eq(a->n_gpus, b->n_gpus);
     ck_assert_int_eq(a->max_gpus, b->max_gpus);
     ck_assert_int_eq(a->priority, b->priority);
+    ck_assert_double_eq(job_urgency(a), job_urgency(b));
     ck_assert_int_eq(a->is_exclusive, b->is_exclusive);
     ck_assert_int_eq(a->n_nodes, b->n_nodes);
     ck_assert_uint_eq(a->allowed_types, b->allowed_types);
@@ -108,6 +109,7 @@ TEST(a_submission_comes_back_field_by_field)
         s.n_gpus = 1 + (int)rng_below(&r, 8);
         s.max_gpus = s.n_gpus + (int)rng_below(&r, 8);
         s.priority = (int)rng_below(&r, 11) - 5;
+        s.urgency = (double)rng_below(&r, 4) / 3;    // 0: as usual
         s.is_exclusive = rng_below(&r, 2);
         s.n_nodes = (int)rng_below(&r, 4);
         s.allowed_types = rng_below(&r, 4);

@@ -93,6 +93,7 @@ static void draw_spec(struct rng *r, struct draw *out)
     out->spec.n_gpus = 1 + (int)rng_below(r, 2);
     out->spec.max_gpus = out->spec.n_gpus + 1;
     out->spec.priority = (int)rng_below(r, 3) - 1;
+    out->spec.urgency = (double)rng_below(r, 4) / 3;
     out->spec.is_exclusive = rng_below(r, 2);
     out->spec.n_nodes = (int)rng_below(r, 3);
     if (out->spec.n_nodes == 2)

@@ -67,9 +67,10 @@ static const struct {
 } promises[] = {
     { "nothing is nothing", "", "{}" },
     { "all of it",
-      "min-throughput=40 workload=resnet50 batch=64 precision=bf16 steps=1e5 priority=-3",
+      "min-throughput=40 workload=resnet50 batch=64 precision=bf16 steps=1e5 priority=-3 "
+      "urgency=2.5",
       "{\"batch\":64,\"min_throughput\":40.0,\"precision\":\"bf16\",\"priority\":-3,\"steps\":100000.0,"
-      "\"workload\":\"resnet50\"}" },
+      "\"urgency\":2.5,\"workload\":\"resnet50\"}" },
     { "a deadline from the submission on", "deadline=+2h", "{\"deadline\":11200.0}" },
     { "a deadline by the clock", "deadline=1970-01-01T03:00:00Z", "{\"deadline\":10800.0}" },
     { "a server", "kind=inference rate=12.5 duration=1d12h",

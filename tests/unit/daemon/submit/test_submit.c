@@ -125,6 +125,8 @@ static const char *told(const struct submit *s)
     buf_printf(&b, " gpus=%d..%d", p->n_gpus, p->max_gpus);
     if (p->priority)
         buf_printf(&b, " priority=%d", p->priority);
+    if (p->urgency != 1)
+        buf_printf(&b, " urgency=%g", p->urgency);
     if (p->allowed_types)
         buf_printf(&b, " types=%llx", (unsigned long long)p->allowed_types);
     buf_printf(&b, "%s%s%s", p->is_exclusive ? " exclusive" : "",
@@ -191,9 +193,9 @@ static const struct {
     { "a gang over nodes", "{\"workload\":\"plain\",\"steps\":5,\"gpus\":4,\"nodes\":2," RUN "}",
       "ada/job-2 training plain steps=5 gpus=4..4 nodes=2" },
     { "all the rest",
-      "{\"name\":\"n\",\"workload\":\"plain\",\"steps\":5,\"priority\":-3,\"exclusive\":true,"
+      "{\"name\":\"n\",\"workload\":\"plain\",\"steps\":5,\"priority\":-3,\"urgency\":2.5,\"exclusive\":true,"
       "\"types\":[\"Tesla K80\"],\"hold\":true," RUN "}",
-      "ada/n training plain steps=5 gpus=1..1 priority=-3 types=2 exclusive held" },
+      "ada/n training plain steps=5 gpus=1..1 priority=-3 urgency=2.5 types=2 exclusive held" },
     { "the name of a job that has ended is free",
       "{\"name\":\"done\",\"workload\":\"plain\"," RUN "}",
       "ada/done training plain steps=0? gpus=1..1" },

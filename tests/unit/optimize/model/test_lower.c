@@ -310,6 +310,30 @@ TEST(weights_follow_priority_and_waiting)
     world_release(&w);
 }
 
+/* Urgency is a price of time alone: nobody waits less for it. Servers have none. */
+TEST(urgency_multiplies_what_time_is_worth)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "job a w\njob b w urgency=1\njob c w urgency=2\njob d w urgency=2.1\n"
+                           "job e w urgency=0.25 prio=1\njob f w rate=1 urgency=9\n");
+    w.options.delay_w = 60;
+    lower(&w, &l);
+    static const struct {
+        const char *name;
+        double want_w;
+    } rows[] = { { "a", 60 }, { "b", 60 }, { "c", 120 }, { "d", 120 }, { "e", 30 }, { "f", 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct problem_job *j = job_at(&w, &l, rows[i].name);
+        ck_assert_double_eq_tol(l.problem.kinds[j->kind].time_w, rows[i].want_w, 1e-9);
+    }
+    ck_assert_int_eq(job_at(&w, &l, "a")->kind, job_at(&w, &l, "b")->kind);
+    ck_assert_int_eq(job_at(&w, &l, "c")->kind, job_at(&w, &l, "d")->kind);
+    ck_assert_double_eq(job_at(&w, &l, "c")->wait_w, job_at(&w, &l, "a")->wait_w);
+    world_release(&w);
+}
+
 TEST(a_move_is_dearer_the_less_is_left)
 {
     struct world w;

@@ -454,6 +454,35 @@ TIMES(the_same_plans_come_out_and_the_same_joules, 2)
     run_close(&r);
 }
 
+static int see_end(void *self, const struct rerun_site *is, struct err *why)
+{
+    const struct run *r = self;
+
+    ck_assert_int_eq(is->state->n_jobs, r->ledger.state.n_jobs);
+    ck_assert_int_eq(is->state->n_ended, r->ledger.state.n_ended);
+    for (int i = 0; i < is->state->n_jobs; i++)
+        ck_assert_double_eq(is->state->jobs[i]->steps_done, r->ledger.state.jobs[i]->steps_done);
+    ck_assert_int_eq(is->catalog->n_cells, r->catalog.n_cells);
+    ck_assert_double_eq(is->settings->move_s, 5);
+    ck_assert_double_eq(is->settings->delay_w, r->cycle.options.delay_w);
+    return err_set(why, EDOM, "seen");
+}
+
+TEST(the_end_of_a_record_is_as_it_was_and_nothing_is_planned)
+{
+    struct run r;
+
+    run_open(&r, clusters[0]);
+    run_all(&r);
+    account(&r);
+    record_close(r.record);
+    r.record = NULL;
+    ck_assert_int_eq(rerun_end(&r.arena, r.record_path, see_end, &r, &e), -EDOM);
+    ck_assert_str_eq(e.text, "seen");
+    run_stop(&r);
+    run_close(&r);
+}
+
 /* What was seen of jobs alone counts in the next decision, there and here. */
 TEST(profiles_are_decided_by_as_they_were_seen)
 {

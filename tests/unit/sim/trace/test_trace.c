@@ -29,10 +29,10 @@ static const struct text_row cases[] = {
     { "an inference job", "job a at=1.5 workload=w rate=3 duration=60\n",
       "job a at=1.5 workload=w rate=3 duration=60\n" },
     { "all there is",
-      "job a one_node at=1 exclusive types=\"v100,a100\" owner=ann priority=-3 max_gpus=4 gpus=2 "
+      "job a one_node at=1 exclusive types=\"v100,a100\" owner=ann urgency=2.5 priority=-3 max_gpus=4 gpus=2 "
       "deadline=7200 min=0.25 steps=1e6 workload=\"w x\"\n",
       "job a at=1 workload=\"w x\" steps=1000000 min=0.25 deadline=7200 gpus=2 max_gpus=4 "
-      "priority=-3 owner=ann types=v100,a100 exclusive one_node\n" },
+      "priority=-3 urgency=2.5 owner=ann types=v100,a100 exclusive one_node\n" },
     { "a gang over nodes", "job a at=0 workload=w steps=1 nodes=2 gpus=4\n",
       "job a at=0 workload=w steps=1 gpus=4 nodes=2\n" },
     { "one of these is the older word", "job a at=0 workload=w steps=1 nodes=1 gpus=3\n",
@@ -74,7 +74,9 @@ static const struct text_row cases[] = {
       "! t:1: 'at=' is there twice: keep one" },
     { "an unknown key", "job a at=0 wrkload=w steps=1\n",
       "! t:1: no key 'wrkload'; there are at, workload, batch, steps, rate, duration, min, "
-      "deadline, gpus, max_gpus, nodes, priority, owner, types" },
+      "deadline, gpus, max_gpus, nodes, priority, urgency, owner, types" },
+    { "more urgent than can be", "job a at=0 workload=w steps=1 urgency=101\n",
+      "! t:1: urgency=101: want a number from 0.01 to 100" },
     { "an unknown word", "job a at=0 workload=w steps=1 fast\n",
       "! t:1: 'fast' is neither key=value nor exclusive nor one_node" },
     { "a number that is none", "job a at=now workload=w steps=1\n",
