@@ -404,6 +404,9 @@ void world_init(struct world *w, const char *text)
     struct err e = { 0 };
 
     *w = (struct world){ .options = solve_defaults, .theta = 2 };
+    w->options.price_w = 50;    // what tables by hand were made with
+    w->options.delay_w = 0;
+    w->options.promise_w = 3000;
     catalog_init(&w->catalog);
     must(ledger_open(&w->ledger, &w->catalog, NULL, &e), &e, "ledger");
     estimator_init(&w->est, &w->catalog, 1);

@@ -11,7 +11,7 @@
 /* Of a kind of work in the key of a GPU: three of them, its type, setting and two flags are 64.
  * Whose tables have more kinds does not fit in memory.
  */
-#define KIND_BITS 18
+#define KIND_BITS 17
 
 /* ---- the plan without the job ---- */
 
@@ -39,13 +39,14 @@ static void lay_nodes(struct explain *q)
             problem_use_node(p, j, q->plan->jobs[j].gpus[i], -1, q->left);
 }
 
-/* The rule that keeps the job from a GPU, where it is not already. */
+/* The rule that keeps the job from a GPU. None bars it from where it is already; but others may have
+ * been given what it uses of the node.
+ */
 static enum engine_rule rule_at(const struct explain *q, int gpu)
 {
-    enum engine_rule why = problem_bars(q->p, q->j, gpu), short_of;
+    bool is_there = gpus_have(q->j->present, q->j->n_present, gpu);
+    enum engine_rule why = is_there ? ENGINE_CAN : problem_bars(q->p, q->j, gpu), short_of;
 
-    if (gpus_have(q->j->present, q->j->n_present, gpu))
-        return ENGINE_CAN;
     if (why == ENGINE_CAN && q->left &&
         problem_node_fits(&q->left[q->p->gpus[gpu].node], q->j, &short_of) < 1)
         why = short_of;

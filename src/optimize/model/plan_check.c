@@ -386,14 +386,15 @@ static void add_yield(struct check *c, int job, int gpu, double speed, double he
     y->paced += speed;
     y->counted += held;
     y->counted_dev += held * doubt;
+    speed /= hoped(c, job, gpu);
     if (c->p->trust) {
         const struct problem_trust *t =
             &c->p->trust[c->p->gpus[gpu].type * c->p->n_kinds + c->p->jobs[job].kind];
-        speed /= (double)t->speed * hoped(c, job, gpu);
+        speed /= (double)t->speed;
         held /= (double)(c->residents[gpu].n > 1 ? t->beside : t->held);
     }
     y->speed += speed;
-    y->low += recompute_least(doubt < 1 ? held * (1 - doubt) : 0, speed);
+    y->low += recompute_least(held * exp(-doubt - doubt * doubt / 2), speed);
     y->held += held;
     y->dev += held * doubt;
 }
@@ -486,12 +487,12 @@ static double recompute_missed(const struct check *c, double need, double held, 
 {
     if (!(held > 0))
         return 1 + c->p->miss;
-    double below = recompute_below(need, held, dev);
+    double below = recompute_below(need, held, dev), sd = dev / held, ln = log(held / need);
     if (!(dev > 0))
         return held < need ? 1 - held / need + c->p->miss * below : 0;
-    double sd = dev / held, part = 0.5 * erfc((log(held / need) / sd + sd / 2) / M_SQRT2);
+    double part = 0.5 * erfc((ln / sd + sd / 2) / M_SQRT2);
     double missed = below - held / need * part + c->p->miss * below;
-    return missed > 0 ? missed : 0;
+    return missed > 0 && ln / sd - sd / 2 <= PROMISE_CERTAIN ? missed : 0;
 }
 
 /* What it says of a placed job. 'low' may differ from ours in its last digits; whether that is

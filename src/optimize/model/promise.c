@@ -1,10 +1,5 @@
 #include "optimize/model/promise.h"
 
-#include <math.h>
-
-/* Beyond so many standard deviations there is no doubt. */
-#define DOUBT_ENDS 6.0
-
 static double below(double z)
 {
     return 0.5 * erfc(-z * M_SQRT1_2);
@@ -29,7 +24,7 @@ double promise_missed(double need, struct held h, double miss)
                : h.mean >= need * (1 - PROMISE_SHORT) ? 1 - h.mean / need
                                                       : all - h.mean / need;
     double z = above_median(need, h);
-    if (z < -DOUBT_ENDS)
+    if (z < -PROMISE_CERTAIN)
         return 0;
     double lacks = all * below(z) - h.mean / need * below(z - h.dev / h.mean);
     return lacks > 0 ? lacks : 0;

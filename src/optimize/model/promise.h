@@ -12,6 +12,8 @@
 #ifndef OPTIMIZE_MODEL_PROMISE_H
 #define OPTIMIZE_MODEL_PROMISE_H
 
+#include <math.h>
+
 /* What a place holds for a job. Parts of a job add up, each member by itself: they are in doubt
  * together.
  */
@@ -40,13 +42,18 @@ static inline struct held held_times(struct held h, double factor)
  */
 static inline double held_low(struct held h)
 {
-    return h.mean > h.dev ? h.mean - h.dev : 0;
+    double doubt = h.dev > 0 ? h.dev / h.mean : 0;
+
+    return h.dev > 0 ? h.mean * exp(-doubt - doubt * doubt / 2) : h.mean;
 }
 
 /* A mean that is below the need by a smaller part than this, and in no doubt, is enough: tables are
  * float.
  */
 #define PROMISE_SHORT 1e-6
+
+/* A promise that is so many standard deviations below what is believed is not missed at all. */
+#define PROMISE_CERTAIN 6.0
 
 /* The part of a promise that is expected to be missed, 0 to 1 + miss. 'need' is above 0. */
 double promise_missed(double need, struct held h, double miss);

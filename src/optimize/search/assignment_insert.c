@@ -77,7 +77,8 @@ static void try_free(struct seek *s, int type)
 }
 
 /* GPUs where a kind is the newest resident: first those whose resident needs much and yet
- * keeps its promise, then one that may or may not, and if there are none, the least needy.
+ * keeps its promise, then one that may or may not, and if there are none, the least needy. Where
+ * there is doubt who needs less also misses less, so that one is always tried.
  */
 static void try_list(struct seek *s, const struct position *b, long row)
 {
@@ -90,7 +91,7 @@ static void try_list(struct seek *s, const struct position *b, long row)
     int gpu = mask >> b->kept & 1 ? heads[b->kept] : -1;
     for (int i = 0; i < LIST_TRIES && gpu >= 0; i++, gpu = s->d->gpus[gpu].next)
         try_gpu(s, gpu);
-    if (!safe && !(mask >> b->kept & 1))
+    if (s->d->problem->doubt || (!safe && !(mask >> b->kept & 1)))
         try_gpu(s, heads[__builtin_ctz(mask)]);
 }
 

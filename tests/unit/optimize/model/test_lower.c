@@ -446,19 +446,19 @@ TEST(limits_are_offered_where_they_may_be_used)
     w.options.may_limit = true;
     lower(&w, &l);
     const struct problem_type *v100 = &l.problem.types[type_at(&w, &l, "v100")];
-    ck_assert_int_eq(v100->n_limits, 4);
-    ck_assert_int_eq(v100->limits[1].limit_w, 175);
+    ck_assert_int_eq(v100->n_limits, 8);
+    ck_assert_int_eq(v100->limits[1].limit_w, 195);
     unsigned char limit[4] = { 0, 0, 0, 0 };
     struct plan_job job = { .n_gpus = 1, .gpus = l.problem.jobs[0].present };
     struct plan x = { .n_jobs = 1, .jobs = &job, .n_gpus = 4, .limit = limit };
     limit[job.gpus[0]] = 1;
     plan_price(&w.arena, &l.problem, &x);
-    ck_assert_int_eq(job.limit_w, 175);
+    ck_assert_int_eq(job.limit_w, 195);
     world_apply(&w, &(struct event){ .kind = EVENT_JOB_STARTED,
                                      .time_s = 700,
                                      .gpus = (int[]){ 0 },
                                      .n_gpus = 1,
-                                     .limit_w = 175 });
+                                     .limit_w = 195 });
     lower(&w, &l);
     ck_assert_int_eq(l.problem.jobs[0].present_limit, 1);
     w.options.may_limit = false;    // and then it is a limit that the problem cannot say
@@ -532,7 +532,7 @@ TEST(what_is_known_of_limits_is_in_it)
     struct lowered l;
 
     world_init(&w, CLUSTER "job a w\n");
-    start_limited(&w, 0.05F, 175);
+    start_limited(&w, 0.05F, 195);
     lower(&w, &l);
     ck_assert_ptr_null(l.problem.bends);    // nobody may limit
     w.options.may_limit = true;
@@ -566,7 +566,7 @@ EACH(limits_that_must_not_be_are_lifted, lifted)
     struct lowered l;
 
     world_init(&w, CLUSTER "job a w\n");
-    start_limited(&w, lifted[_i].watts_sd, 175);
+    start_limited(&w, lifted[_i].watts_sd, 195);
     w.options.may_limit = true;
     w.options.power_cap_w = lifted[_i].cap_w;
     lower(&w, &l);

@@ -205,7 +205,7 @@ TEST(a_gang_may_grow_from_a_gpu_that_takes_nobody_new)
                          .gpus = gpus,
                          .jobs = &job,
                          .speed = speed,
-                         .low = low,
+                         .held = low,
                          .watts = watts };
 
     p.n_racks = 1;

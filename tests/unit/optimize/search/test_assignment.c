@@ -254,7 +254,7 @@ static void two_types(struct arena *a, struct problem *p)
                            .n_jobs = 1,
                            .n_racks = 1,
                            .speed = speed,
-                           .low = speed,
+                           .held = speed,
                            .watts = watts };
     for (int m = 0; m <= GANG_MAX; m++)
         p->gang_near[m] = p->gang_far[m] = m;
