@@ -183,14 +183,20 @@ static void commit(struct cycle *c, const struct snapshot *s, const struct plan 
             cycle_note_refusal(c, s->jobs[j].id, p->jobs[j].gpus, p->jobs[j].n_gpus);
 }
 
-/* What the plan in force has cost until now, and what the next one will. */
-static void count_probes(struct probe_budget *b, double now_s, const struct plan *p)
+/* What the plan in force has cost until now, and whether the budget leaves something for the next.
+ */
+static void count_probes(struct cycle *c, double now_s, const struct plan *p)
 {
+    struct probe_budget *b = &c->probe;
+
+    if (!(b->share > 0))
+        return;
     b->spent_j += b->hope_w * (now_s - b->since_s);
     b->all_j += b->watts * (now_s - b->since_s);
     b->hope_w = p->hope_w;
     b->watts = p->watts;
     b->since_s = now_s;
+    c->options.may_probe = b->spent_j <= b->share * b->all_j;
 }
 
 void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
@@ -203,7 +209,7 @@ void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
 
     *out = (struct act_report){ 0 };
     cycle_note_reasons(c, s, p);
-    count_probes(&c->probe, s->now_s, rc == 0 ? &renewed : p);
+    count_probes(c, s->now_s, rc == 0 ? &renewed : p);
     if (rc == 0)
         commit(c, &now, &renewed, out);
     else

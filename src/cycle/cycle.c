@@ -284,8 +284,6 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     marks.is_busy = cycle_busy_gpus(c, a);
     marks.wake_s = sleeping_gpus(c, a);
     snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, marks, out);
-    c->options.may_probe =
-        c->probe.share > 0 && c->probe.spent_j <= c->probe.share * c->probe.all_j;
     out->settings = c->settings;
     out->engine = cycle_rules(c, a, out);
     c->budgets = sum_of_budgets(out);

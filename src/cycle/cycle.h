@@ -103,7 +103,7 @@ struct cycle {
 
     /* What trying pairs may cost, and has cost at most: a part of all energy. */
     struct probe_budget {
-        double share;    // 0: nothing is tried
+        double share;    // 0: options.may_probe is the owner's
         double spent_j, all_j;
         double hope_w, watts;    // of the plan in force
         double since_s;          // when it came into force

@@ -98,8 +98,8 @@ static struct prices *find_prices(struct pipeline *r)
 
 static bool wants_exact(const struct pipeline *r)
 {
-    if (!r->o->exact || problem_has_rules(r->p) || problem_has_doubt(r->p))    // columns know neither
-        return false;
+    if (!r->o->exact || problem_has_rules(r->p) || problem_has_doubt(r->p))
+        return false;    // its columns know neither
     if (r->o->method != METHOD_AUTO)
         return r->o->method == METHOD_EXACT;
     double least_s = EXACT_PAIR_S * r->p->n_jobs * r->p->n_jobs;

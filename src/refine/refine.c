@@ -56,8 +56,8 @@ static bool watts_tell(const struct gpu_type *g, int limit_w, double w0, struct 
 
 /* What was seen under a power limit, as it would have been without: by its own watts where they
  * tell, and otherwise by those that are believed. Those of a pair never do: what limits do to it is
- * not known well enough, and the same error in every reading would pass for what the pair draws. The
- * law's error comes on top of the noise.
+ * not known well enough, and the same error in every reading would pass for what the pair draws.
+ * The law's error comes on top of the noise.
  */
 static struct measurement unlimited(const struct refiner *r, const struct measurement *seen)
 {

@@ -406,6 +406,7 @@ static int make_cycle(struct sim *s, struct err *e)
     s->cycle.options.delay_w = set->delay_w;
     s->cycle.options.promise_w = set->promise_w;
     s->cycle.probe.share = set->probe_share;
+    s->cycle.options.may_probe = set->probe_share > 0;
     s->cycle.options.settle_s = set->settle_s;
     s->cycle.options.power_cap_w = set->power_cap_w;
     s->cycle.options.may_limit = set->power_limits != 0;

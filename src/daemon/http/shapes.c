@@ -330,6 +330,7 @@ static const struct schema schema_candidate = { "Candidate", FIELDS(
     FIELD("counted_on", FIELD_NUMBER, "factor of the speed that was counted on", MAY),
     FIELD("hope_w", FIELD_NUMBER, "what it would cost more if only belief counted", MAY),
     FIELD("margin", FIELD_NUMBER, "low / need - 1", NONE),
+    FIELD("kept", FIELD_NUMBER, "chance that its promise holds there", MAY),
     FIELD("neighbour_speed", FIELD_NUMBER, "what is left to the neighbour, as a part", NONE),
     FIELD("neighbour_keeps", FIELD_FLAG, "its promise", NONE),
     FIELD("verdict", FIELD_TEXT, "chosen, or why not", MUST)
@@ -370,7 +371,8 @@ static const struct schema schema_plan_job = { "PlannedJob", FIELDS(
     FIELD("speed", FIELD_NUMBER, "predicted, steps/s", NONE),
     FIELD("low", FIELD_NUMBER, "its lower end", NONE),
     FIELD("need", FIELD_NUMBER, "steps/s", MUST),
-    FIELD("short", FIELD_FLAG, "the promise would not be kept", MUST),
+    FIELD("short", FIELD_FLAG, "its lower end is below the promise", MUST),
+    FIELD("kept", FIELD_NUMBER, "chance that the promise holds; null: there is none", NONE),
     FIELD("reason", FIELD_TEXT, "why it would wait", NONE)
 ) };
 

@@ -28,7 +28,7 @@
 #include "estimate/model/model.h"
 #include "store/store.h"
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 /* A plan of 100,000 jobs is some 4 MB. */
 #define LINE_MAX_BYTES (64u << 20)

@@ -187,6 +187,7 @@ static void use_settings(struct service *s)
     o->delay_w = set->delay_w;
     o->promise_w = set->promise_w;
     s->cycle.probe.share = set->probe_share;
+    o->may_probe = set->probe_share > 0;
     o->settle_s = set->settle_s;
     o->power_cap_w = set->power_cap_w;
     o->may_limit = set->power_limits && x->takes_limits;

@@ -97,6 +97,8 @@ static json_t *candidate_json(const struct candidate *c, const struct lowered *a
         put(o, "hope_w", json_number_or_null(c->cost.hope_w));
     }
     put(o, "margin", json_number_or_null(c->margin));
+    if (isfinite(c->margin))
+        put(o, "kept", json_number_or_null(c->kept));
     if (c->wake_s > 0)
         put(o, "wake_s", json_number_or_null(c->wake_s));
     put(o, "neighbour_speed", json_number_or_null(c->neighbour_speed));
@@ -148,14 +150,16 @@ static json_t *plan_job_json(const struct plan *p, const struct snapshot *s, int
     bool is_placed = pj->n_gpus > 0;
 
     return made(json_pack(
-        "{so so ss so so so si so so so sb so}", "id", job_id(s, job), "name", job_name(s, job),
+        "{so so ss so so so si so so so sb so so}", "id", job_id(s, job), "name", job_name(s, job),
         "does", action(j, pj), "gpus", gpu_names(s, pj->gpus, pj->n_gpus), "from",
         gpu_names(s, j->gpus, j->n_held), "type",
         is_placed ? text(s->catalog->types[s->gpus[pj->gpus[0]].type].name) : json_null(),
         "limit_w", is_placed ? pj->limit_w : 0, "speed",
         is_placed ? json_number_or_null(pj->speed) : json_null(), "low",
         is_placed ? json_number_or_null(pj->low) : json_null(), "need",
-        json_number_or_null(j->need), "short", pj->is_short, "reason", reason_of(pj)));
+        json_number_or_null(j->need), "short", pj->is_short, "kept",
+        is_placed && j->need > 0 ? json_number_or_null(pj->kept) : json_null(), "reason",
+        reason_of(pj)));
 }
 
 json_t *plan_json(const struct plan *p, const struct lowered *asked)

@@ -39,8 +39,8 @@ static void lay_nodes(struct explain *q)
             problem_use_node(p, j, q->plan->jobs[j].gpus[i], -1, q->left);
 }
 
-/* The rule that keeps the job from a GPU. None bars it from where it is already; but others may have
- * been given what it uses of the node.
+/* The rule that keeps the job from a GPU. None bars it from where it is already; but others may
+ * have been given what it uses of the node.
  */
 static enum engine_rule rule_at(const struct explain *q, int gpu)
 {

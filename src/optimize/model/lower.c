@@ -191,6 +191,7 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
 
     out->snapshot = s;
     *p = (struct problem){ .theta = o->may_share ? s->theta : 1,
+                           .z = est->z,
                            .miss = PROMISE_MISS,
                            .price_w = o->objective == OBJECTIVE_JOULES ? o->price_w : 0,
                            .n_jobs = s->n_jobs,

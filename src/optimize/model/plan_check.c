@@ -473,8 +473,8 @@ static void gather_gang(struct check *c, int job)
     add_cost(c, -k->value_j * recompute_paced(k, factor * c->yields[job].paced));
 }
 
-/* The chance that a log-normal speed is below the need, and the part of a promise that it is expected
- * to miss (promise.h).
+/* The chance that a log-normal speed is below the need, and the part of a promise that it is
+ * expected to miss (promise.h).
  */
 static double recompute_below(double need, double held, double dev)
 {

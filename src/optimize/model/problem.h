@@ -136,7 +136,7 @@ struct problem_trust {
 
 struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
-    double z;              // of files: 'held' is less than the speed by so many deviations
+    double z;              // standard deviations from what is expected to 'low', for people
     double miss;           // missing a promise at all costs this part of missing it wholly
     double price_w;        // of a GPU in use
     double power_cap_w;    // all GPUs together, empty ones (and frozen ones) awake; 0: none
@@ -192,8 +192,8 @@ static inline long problem_pair(const struct problem *p, int type, const int *ki
     return ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
 }
 
-/* What is counted on of the i-th of 'n' kinds on a GPU of a type, as factors of what is believed. Hope
- * is for pairs only, where no more may share.
+/* What is counted on of the i-th of 'n' kinds on a GPU of a type, as factors of what is believed.
+ * Hope is for pairs only, where no more may share.
  */
 struct counted_on {
     double speed, held;
@@ -272,8 +272,8 @@ static inline bool problem_is_at(const struct problem_job *j, const int *gpus, i
     return gpus_same(j->present, j->n_present, gpus, n);
 }
 
-/* What a placed job is expected to miss, in watts. All who plan price promises by this, and the judge
- * again.
+/* What a placed job is expected to miss, in watts. All who plan price promises by this, and the
+ * judge again.
  */
 static inline double problem_short_w(const struct problem *p, const struct problem_job *j,
                                      struct held h)

@@ -42,9 +42,9 @@ struct gavel_pair {
 
 /* Normalised throughput of the i-th. What was not measured yet is taken for as fast as it may well
  * be, one standard deviation up, so that it gets tried: else one wrong belief keeps a class on a
- * slow type for ever. Gavel profiles what it does not know; this does it at work. Where cost counts,
- * what everybody hopes is enough: a slow type that draws little is tried soon enough, and dear to
- * try.
+ * slow type for ever. Gavel profiles what it does not know; this does it at work. Where cost
+ * counts, what everybody hopes is enough: a slow type that draws little is tried soon enough, and
+ * dear to try.
  */
 static double throughput(const struct gavel_program *g, const struct gavel_pair *x,
                          const struct yield *y, int i)

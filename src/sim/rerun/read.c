@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "store/store.h"
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 /* In the order of enum rerun_what. */
 static const char *const whats[RERUN_WHATS] = {

@@ -1,5 +1,5 @@
 /* whatif_page.c - what `gogh whatif` says: JSON, or a page. */
-#include "cli/offline/whatif.h"
+#include "cli/study/whatif.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* study_table.c - what a study found, as lines on a terminal. */
+/* table.c - what a study found, as lines on a terminal. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "cli/offline/study.h"
+#include "cli/study/study.h"
 #include "study/results.h"
 #include "study/spread.h"
 

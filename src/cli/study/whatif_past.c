@@ -1,5 +1,5 @@
 /* whatif_past.c - a site for `gogh whatif`: its GPUs, its jobs, and what is true there. */
-#include "cli/offline/whatif.h"
+#include "cli/study/whatif.h"
 
 #include <errno.h>
 #include <limits.h>

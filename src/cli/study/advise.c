@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/file.h"
-#include "cli/offline/advise.h"
+#include "cli/study/advise.h"
 #include "cli/table.h"
 #include "nn/gp.h"
 #include "optimize/model/options.h"

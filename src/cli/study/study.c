@@ -1,5 +1,5 @@
 /* study.c - `gogh study`: scenarios under all their policies, and a report of what is saved. */
-#include "cli/offline/study.h"
+#include "cli/study/study.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* study.h - what `gogh study` was asked, and the runs that this makes.
  *
- * Options are parsed by study.c; study_choice.c makes scenarios and runs of them, study_table.c
+ * Options are parsed by study.c; choice.c makes scenarios and runs of them, table.c
  * prints what came out. Lives in the command's arena.
  */
 #ifndef CLI_OFFLINE_STUDY_H

@@ -1,5 +1,5 @@
 /* advise_page.c - what came of `gogh advise`, as JSON and for people. */
-#include "cli/offline/advise.h"
+#include "cli/study/advise.h"
 
 #include <math.h>
 #include <stdio.h>

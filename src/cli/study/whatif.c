@@ -1,5 +1,5 @@
 /* whatif.c - `gogh whatif`: a site's own jobs on other GPUs, and what to retire. */
-#include "cli/offline/whatif.h"
+#include "cli/study/whatif.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* study_choice.c - which scenarios and which of their runs a study is about. */
+/* choice.c - which scenarios and which of their runs a study is about. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/text.h"
-#include "cli/offline/study.h"
+#include "cli/study/study.h"
 #include "study/scenario/text.h"
 
 bool study_is_own(const struct study_options *o)

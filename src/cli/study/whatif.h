@@ -10,7 +10,7 @@
 
 #include "catalog/cluster/cluster.h"
 #include "cli/cmd.h"
-#include "cli/offline/advise.h"
+#include "cli/study/advise.h"
 #include "estimate/beliefs.h"
 #include "sim/ground.h"
 #include "sim/trace/trace.h"
