@@ -2,8 +2,8 @@
  *
  * Made and filled by advise.c, told by advise_page.c; lives in the command's arena.
  */
-#ifndef CLI_OFFLINE_ADVISE_H
-#define CLI_OFFLINE_ADVISE_H
+#ifndef CLI_STUDY_ADVISE_H
+#define CLI_STUDY_ADVISE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Options are parsed by study.c; choice.c makes scenarios and runs of them, table.c
  * prints what came out. Lives in the command's arena.
  */
-#ifndef CLI_OFFLINE_STUDY_H
-#define CLI_OFFLINE_STUDY_H
+#ifndef CLI_STUDY_STUDY_H
+#define CLI_STUDY_STUDY_H
 
 #include <stdbool.h>
 

@@ -3,8 +3,8 @@
  * The line is read by whatif.c, the site by whatif_past.c; whatif_page.c tells what came of it.
  * Lives in the command's arena.
  */
-#ifndef CLI_OFFLINE_WHATIF_H
-#define CLI_OFFLINE_WHATIF_H
+#ifndef CLI_STUDY_WHATIF_H
+#define CLI_STUDY_WHATIF_H
 
 #include <stdbool.h>
 

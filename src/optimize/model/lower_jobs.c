@@ -10,11 +10,12 @@
  * scenario (docs/experiments.md) at load 0.9.
  */
 
-/* Waiting, for each GPU that the job asks for, and as much again for every AGE_S that it has
- * waited, up to AGE_MOST times: whoever waits long enough outweighs the shortfalls that its start
- * brings.
+/* Waiting costs this part of a promise for each GPU that the job asks for, and as much again for
+ * every AGE_S that it has waited, up to AGE_MOST times: whoever waits long enough outweighs the
+ * shortfalls that its start brings.
  */
-#define WAIT_W 1000.0
+#define WAIT_SHARE 0.35
+#define WAIT_LEAST_W 300.0
 #define AGE_S 1800.0
 #define AGE_MOST 8.0
 
@@ -172,7 +173,8 @@ static void lower_job(struct lowering *l, int job)
     };
     if (l->snapshot->engine)
         j->engine = l->snapshot->engine->jobs[job];
-    double wait_w = fmin(WAIT_W * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
+    double least_w = fmax(WAIT_SHARE * l->options->promise_w, WAIT_LEAST_W);
+    double wait_w = fmin(least_w * (1 + age) * weight * spec->n_gpus, WAIT_MOST_W);
     j->wait_w = sj->is_running ? STOP_W : wait_w + out_of_reach_w(l->problem, j);
     if (sj->is_running)
         lower_present(l, sj, j);
