@@ -42,6 +42,25 @@ static void note_bend(struct refiner *r, const struct measurement *seen, double 
                    log(seen->throughput), hypot(noise_of(seen), READING_NOISE));
 }
 
+/* What it drew under a limit, of what it is believed to draw without one: nobody is limited of whom
+ * that was not measured.
+ */
+static void note_draw(struct refiner *r, const struct measurement *seen)
+{
+    const struct cell_key *k = &seen->key;
+
+    if (k->neighbour >= 0 || k->n_gpus != 1 || !(k->limit_w > 0) || !(seen->watts > 0) ||
+        !estimate_may_limit(r->estimator, k->gpu_type, &k->workload, NULL, 1))
+        return;
+    struct cell_estimate is = estimate_cell(r->estimator, k->workload, k->gpu_type, -1);
+    double w0 = (double)is.watts;
+    double law_w = limits_apply(&r->catalog->types[k->gpu_type], k->limit_w, w0).watts;
+    if (law_w < w0)
+        bends_note_watts(&r->estimator->bends, r->catalog->n_types, k->workload, k->gpu_type,
+                         log(law_w / w0), log(seen->watts / w0),
+                         hypot(READING_NOISE, (double)is.watts_sd));
+}
+
 /* Under a deep limit everybody draws the limit. Watts tell what would be drawn without it only
  * where that would show: a tenth more in a fortieth.
  */
@@ -102,5 +121,6 @@ int refine_take(struct refiner *r, const struct measurement *seen, struct err *e
         return rc;
     *r = judged;
     note_bend(r, seen, m.ln_pace);
+    note_draw(r, seen);
     return 0;
 }

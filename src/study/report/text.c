@@ -199,9 +199,9 @@ static void put_terms(struct report *r, const char *const terms[][2], int n)
 /* As docs/experiments.md, "The policies", in a line each, in its order. */
 static void put_policies(struct report *r)
 {
-    static const char *const names[] = { "fifo-random", "fifo-fastest", "fifo-promise",
-                                         "pack",        "gavel",        "eaco",
-                                         "greedy",      "watts",        "gogh" };
+    static const char *const names[] = { "slurm",  "fifo-random", "fifo-fastest", "fifo-promise",
+                                         "pack",   "gavel",       "gavel-cost",   "eaco",
+                                         "greedy", "watts",       "gogh" };
     struct solver s = { 0 };
 
     PUT(r->out, "<h3>Policies</h3>\n<dl>\n");

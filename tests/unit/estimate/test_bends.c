@@ -134,6 +134,27 @@ TIMES(without_kin_it_is_a_regression_with_a_prior, 10)
     ck_assert_double_eq_tol(is.at, at / all, 1e-9);
 }
 
+/* A line through 0 with a prior around the law; the family's part of it stands in for kin. */
+TEST(watts_teach_how_deep_a_limit_takes_them)
+{
+    double weight = 0;
+
+    for (int i = 1; i <= 6; i++) {
+        double x = -0.15 * i;
+        bends_note_watts(&b, TYPES, 0, 0, x, 1.2 * x, 0.05);
+        weight += x * x / (0.05 * 0.05);
+    }
+    double prior = LIMITS_DRAW_SD * LIMITS_DRAW_SD;
+    struct limit_bend own = bends_of(&b, &c, 0, 0), kin = bends_of(&b, &c, KIN, 0);
+    ck_assert_double_eq_tol(own.draw, 1 + 0.2 * weight * prior / (weight * prior + 1), 1e-9);
+    ck_assert(kin.draw > 1.05 && kin.draw < own.draw);
+    ck_assert_double_eq(bends_of(&b, &c, STRANGER, 0).draw, 1);
+    ck_assert(own.loss == 1 && own.at == 0);    // speeds are another matter
+    for (int i = 0; i < 1000; i++)
+        bends_note_watts(&b, TYPES, 0, 0, -1, -9, 0.05);
+    ck_assert_double_eq(bends_of(&b, &c, 0, 0).draw, 2);    // as far as it goes
+}
+
 TEST(kin_stand_in_for_what_one_has_not_shown_and_less_surely)
 {
     see_both(0, 0, 1.5, 50);

@@ -282,6 +282,25 @@ TEST(what_a_limit_shows_counts_as_without_it)
     ck_assert_int_eq(w.catalog.n_cells, 1);
 }
 
+/* What it draws under a limit, once it is known what it draws without. */
+TEST(watts_under_a_limit_are_learned_too)
+{
+    const struct gpu_type *type = &w.catalog.types[0];
+    struct measurement m = under(0, 1);
+
+    m.watts = limits_bent(type, 105, 200, (struct limit_bend){ .loss = 1, .draw = 1.2 }).watts;
+    m.key.limit_w = 105;
+    take(&m);
+    ck_assert_double_eq(estimate_bend(&w.est, 0, 0).draw, 1);    // of what, nobody knows
+    for (int i = 0; i < 5; i++) {
+        struct measurement free_of_it = under(0, 1);
+        learn(&free_of_it);
+    }
+    for (int i = 0; i < 20; i++)
+        learn(&m);
+    ck_assert_double_eq_tol(estimate_bend(&w.est, 0, 0).draw, 1.2, 0.08);
+}
+
 /* Two share a GPU: by the law for what both are believed to draw. */
 TEST(what_a_limit_shows_of_a_pair_counts_as_without_it)
 {
