@@ -102,8 +102,7 @@ static double bend_of(const struct bends *b, const struct catalog *c, int worklo
                       slope_f *slope_of, double sd, double *left_sd)
 {
     const struct bend_seen nothing = { 0 };
-    const struct bend_seen *s =
-        workload < b->n ? &b->seen[workload * b->n_types + type] : &nothing;
+    const struct bend_seen *s = workload < b->n ? &b->seen[workload * b->n_types + type] : &nothing;
     double var, weight, mean = family_bend(b, c, workload, type, slope_of, sd * sd, &var);
     double own = slope_of(s, &weight);
 

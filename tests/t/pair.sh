@@ -79,7 +79,7 @@ for name in first second; do
     grep -qx "GOGH_REPORTS=unix:$TMPDIR/gogh-pair\\..*/$name" "$dir/$name" || no "$name has an address"
     grep -qx 'GOGH_RUN=3' "$dir/$name" || no "$name knows its run"
     grep -qx 'GOGH_GPU_TYPE=v100' "$dir/$name" || no "$name keeps what is so"
-    ! grep -qE '^GOGH_BATCH=|^GOGH_STEPS_DONE=17|^GOGH_SECRET=5' "$dir/$name" ||
+    ! grep -qE '^GOGH_BATCH=|^GOGH_STEPS_DONE=17|^GOGH_SECRET=5{32}$' "$dir/$name" ||
         no "$name is told nothing of the job around"
 done
 ! cmp -s <(grep ^GOGH_SECRET "$dir/first") <(grep ^GOGH_SECRET "$dir/second") || no "secrets differ"

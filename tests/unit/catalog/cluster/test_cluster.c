@@ -124,11 +124,10 @@ TEST(settings_have_defaults_and_can_be_set)
     ck_assert_int_eq(cluster_parse(&a, "c", text, strlen(text), &c, &e), 0);
     ck_assert(c.settings.sleep_after_s == 90 && c.settings.theta == 3 && c.settings.noise == 0);
     ck_assert(c.settings.wake_s == 5 && c.settings.move_s == 60 && c.settings.restart_s == 0 &&
-              c.settings.settle_s == 300 && c.settings.report_s == 300 &&
-              c.settings.price_w == 0 && c.settings.delay_w == -1 &&
-              c.settings.promise_w == 1000 && c.settings.probe_share == 0.02 &&
-              c.settings.power_cap_w == 0 && c.settings.decide_s == 0 &&
-              c.settings.power_limits == 0);
+              c.settings.settle_s == 300 && c.settings.report_s == 300 && c.settings.price_w == 0 &&
+              c.settings.delay_w == -1 && c.settings.promise_w == 1000 &&
+              c.settings.probe_share == 0.02 && c.settings.power_cap_w == 0 &&
+              c.settings.decide_s == 0 && c.settings.power_limits == 0);
     ck_assert_int_eq(c.settings.power_model, POWER_SATURATING);
     ck_assert_int_eq(cluster_parse(&a, "c", "node a v100:1\n", 14, &c, &e), 0);
     ck_assert_str_eq(power_model_name((enum power_model)c.settings.power_model), "additive");

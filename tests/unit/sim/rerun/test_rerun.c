@@ -573,7 +573,7 @@ TEST(a_second_start_of_the_daemon_is_a_second_part)
 /* ---- reading ---- */
 
 #define BEGIN                                                                           \
-    "{\"what\":\"begin\",\"time_s\":1,\"version\":1,\"store\":\"r.db\",\"model\":null," \
+    "{\"what\":\"begin\",\"time_s\":1,\"version\":2,\"store\":\"r.db\",\"model\":null," \
     "\"sleeps\":false,\"settings\":\"set theta 2\\n\"}\n"
 #define LOOK \
     "{\"what\":\"look\",\"time_s\":2,\"policy\":\"gogh\",\"seed\":7,\"busy\":[1],\"wake\":[[2,30]],\"under_way\":[3]}\n"
@@ -592,15 +592,15 @@ static const struct {
     { "something else", BEGIN "{\"what\":\"dance\",\"time_s\":2}\n", "test:2: what is 'dance'?" },
     { "no time", BEGIN "{\"what\":\"cut\"}\n", "test:2: cut: 'time_s' is missing or wrong" },
     { "a later version",
-      "{\"what\":\"begin\",\"time_s\":1,\"version\":2,"
+      "{\"what\":\"begin\",\"time_s\":1,\"version\":3,"
       "\"store\":\"r.db\",\"sleeps\":false,\"settings\":\"set theta 2\\n\"}\n",
       "test:1: begin: 'version'" },
     { "a store elsewhere",
-      "{\"what\":\"begin\",\"time_s\":1,\"version\":1,"
+      "{\"what\":\"begin\",\"time_s\":1,\"version\":2,"
       "\"store\":\"../r.db\",\"sleeps\":false,\"settings\":\"set theta 2\\n\"}\n",
       "test:1: begin: 'store'" },
     { "settings that are none",
-      "{\"what\":\"begin\",\"time_s\":1,\"version\":1,"
+      "{\"what\":\"begin\",\"time_s\":1,\"version\":2,"
       "\"store\":\"r.db\",\"sleeps\":false,\"settings\":\"set x\"}\n",
       "test:1: begin: 'settings'" },
     { "a plan that nobody looked for", BEGIN PLAN, "test:2: plan: nobody looked" },

@@ -30,9 +30,9 @@ static const struct {
     int n_seeds, n_runs;
     const char *first, *last;
 } lists[] = {
-    { "reference", 0, 3 * 10 * 2 * 6, "reference-0.3-fifo-random-empty-s11",
+    { "reference", 0, 3 * 12 * 2 * 6, "reference-0.3-slurm-empty-s11",
       "reference-0.9-bound-limits-truth-s16" },
-    { "reference", 1, 3 * 10 * 2, "reference-0.3-fifo-random-empty-s11",
+    { "reference", 1, 3 * 12 * 2, "reference-0.3-slurm-empty-s11",
       "reference-0.9-bound-limits-truth-s11" },
     { "levers", 0, 3 * 7 * 3, "levers-0.3-gogh-limits-empty-s11",
       "levers-0.9-gogh-limits-less-joules-empty-s13" },
