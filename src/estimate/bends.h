@@ -2,8 +2,8 @@
  *
  * From its speeds alone under different limits, as they arrive: ln speed over the law's ln factor
  * is a line, and its slope is how much more than the law a limit takes. The same of its watts, over
- * those that it draws without a limit. What a family's other workloads have shown stands in for what
- * one has not. Owned by the estimator; 'refine' adds to it.
+ * those that it draws without a limit. What a family's other workloads have shown stands in for
+ * what one has not. Owned by the estimator; 'refine' adds to it.
  */
 #ifndef ESTIMATE_BENDS_H
 #define ESTIMATE_BENDS_H

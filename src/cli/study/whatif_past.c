@@ -175,22 +175,22 @@ static int read_settings(const struct whatif_past *s, struct cluster_settings *o
 static int read_db(struct whatif_past *s, past_f *then, struct err *e)
 {
     struct cluster_settings settings = { 0 };
-    struct recovered r = { 0 };
+    struct recovered *r = ARENA_NEW(s->arena, struct recovered);
     struct model *m = NULL;
     int rc = read_settings(s, &settings, e);
 
     if (rc == 0)
-        rc = recover_open(&r, s->options->db, STORE_READ, e);
+        rc = recover_open(r, s->options->db, STORE_READ, e);
     if (rc < 0)
         return rc;
-    rc = model_open(NULL, r.store, &m, e);
+    rc = model_open(NULL, r->store, &m, e);
     s->model = m;
-    s->catalog = &r.catalog;
-    r.catalog.store = NULL;    // what is added is added in memory
+    s->catalog = &r->catalog;
+    r->catalog.store = NULL;    // what is added is added in memory
     if (rc == 0)
-        rc = look_back(s, &r.ledger.state, &settings, then, e);
+        rc = look_back(s, &r->ledger.state, &settings, then, e);
     model_destroy(m);
-    recover_close(&r);
+    recover_close(r);
     return rc;
 }
 

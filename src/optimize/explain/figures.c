@@ -168,9 +168,8 @@ enum explain_fit explain_there(const struct explain *q, struct candidate *c, con
                                int limit)
 {
     const struct problem *p = q->p;
-    int n = c->n_gpus == 1 && gpus ? q->gpus[gpus[0]].n_jobs + 1 : 1;
-    const struct explain_gpu *g = n > 1 ? &q->gpus[gpus[0]] : NULL;
-    struct counted_on trust = trust_of(q, c, g, n - 1);
+    const struct explain_gpu *g = c->n_gpus == 1 && gpus ? &q->gpus[gpus[0]] : NULL;
+    struct counted_on trust = trust_of(q, c, g, g ? g->n_jobs : 0);
     struct trial t = { 0 };
 
     c->neighbour_speed = NAN;
