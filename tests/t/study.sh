@@ -6,7 +6,7 @@ small=(--scenario builtin --seeds 1 --policy 'fifo-fastest,gogh' --policy bound)
 verb=(study)
 
 "$GOGH" study --list >"$dir/out"
-grep -qE '^reference +360 +0.3,0.6,0.9 +6 +(there|missing) ' "$dir/out" ||
+grep -qE '^reference +432 +0.3,0.6,0.9 +6 +(there|missing) ' "$dir/out" ||
     no "--list has runs, loads and seeds of the reference scenario"
 grep -qE '^builtin +80 +0.7 +4 +- ' "$dir/out" || no "--list says that builtin needs no data"
 "$GOGH" study --list --data "$dir/nowhere" --scenario msr | grep -q ' missing ' ||
