@@ -423,6 +423,7 @@ static bool check_running(struct check *c, int gpu)
     for (int i = 0; i < on->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
         add_yield(c, on->jobs[i], gpu, r.speed[i], r.held[i], r.doubt[i]);
+        c->sums.hope_w += k->value_j * (r.speed[i] - r.speed[i] / hoped(c, on->jobs[i], gpu));
         if (!stands_in_gang(c, on->jobs[i]))
             add_cost(c, -k->value_j * recompute_paced(k, r.speed[i]));
     }
@@ -680,6 +681,7 @@ static bool check_totals(const struct check *c)
         { "its shortfall", x->short_w, s->short_w, c->scale_w },
         { "its waiting", x->wait_w, s->wait_w, s->wait_w },
         { "its moves", x->move_w, s->move_w, s->move_w },
+        { "its hopes", x->hope_w, s->hope_w, c->scale_w },
         { "its GPUs", x->watts, s->watts, s->watts },
         { "all", x->cost_w, s->cost_w, c->scale_w },
     };

@@ -63,14 +63,15 @@ int work_n_short(const struct policy_work *w, int gpu)
 {
     const struct assignment *d = w->assignment;
     const struct assignment_gpu *g = &d->gpus[gpu];
-    int n = 0;
+    int kinds[THETA_MAX] = { 0 }, n = 0;
 
+    for (int i = 0; i < g->n_jobs; i++)
+        kinds[i] = d->problem->jobs[g->jobs[i]].kind;
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &d->problem->jobs[g->jobs[i]];
-        const struct problem_trust *t = d->problem->trust;
-        t = t ? &t[d->problem->gpus[gpu].type * d->problem->n_kinds + j->kind] : NULL;
-        double hope = t ? (double)(g->n_jobs > 1 ? t->beside : t->held) : 1;
-        n += held_low(d->jobs[g->jobs[i]].held) / hope < j->need;
+        struct counted_on x =
+            problem_counted_on(d->problem, d->problem->gpus[gpu].type, kinds, g->n_jobs, i);
+        n += held_low(d->jobs[g->jobs[i]].held) / x.held < j->need;
     }
     return n;
 }
