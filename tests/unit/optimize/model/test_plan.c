@@ -332,6 +332,16 @@ static void short_count_off(struct check *c)
     c->x.n_short = 0;
 }
 
+static void hope_off(struct check *c)
+{
+    c->x.hope_w = 7;
+}
+
+static void kept_off(struct check *c)
+{
+    c->to[GANG].kept = 0.5;
+}
+
 static void moves_off(struct check *c)
 {
     c->x.n_moves = 0;
@@ -510,6 +520,8 @@ static const struct {
     { "other watts", watts_off, 0, 0, NULL, "W for its GPUs, it is" },
     { "another sum of shortfalls", short_sum_off, 0, 0, NULL, "0 W for its shortfall, it is" },
     { "another sum of waiting", wait_sum_off, 0, 0, NULL, "0 W for its waiting, it is 70" },
+    { "another sum of hopes", hope_off, 0, 0, NULL, "7 W for its hopes, it is 0" },
+    { "another chance", kept_off, 0, 0, NULL, "holds with a chance of 0.5" },
     { "another sum of moves", move_sum_off, 0, 0, NULL, "0 W for its moves, it is 7" },
     { "for other jobs", other_jobs, 0, 0, NULL, "the plan is for 8 jobs and 8 GPUs" },
     { "for other GPUs", other_gpus, 0, 0, NULL, "the plan is for 9 jobs and 7 GPUs" },
