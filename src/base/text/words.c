@@ -139,18 +139,31 @@ int words_put(struct buf *out, const char *value)
     return rc < 0 ? rc : buf_puts(out, "\"");
 }
 
+static void print_number(char *text, size_t size, double v)
+{
+    if (v == floor(v) && fabs(v) < 1e15) {    // every digit of a whole number, no exponent
+        snprintf(text, size, "%.0f", v);
+        return;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            return;
+    }
+}
+
+const char *words_number(struct arena *a, double v)
+{
+    char text[40];
+
+    print_number(text, sizeof text, v);
+    return arena_strdup(a, text);
+}
+
 int words_put_number(struct buf *out, double v)
 {
     char text[40];
 
-    if (v == floor(v) && fabs(v) < 1e15) {    // every digit of a whole number, no exponent
-        snprintf(text, sizeof text, "%.0f", v);
-        return buf_puts(out, text);
-    }
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
+    print_number(text, sizeof text, v);
     return buf_puts(out, text);
 }

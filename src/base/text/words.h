@@ -50,7 +50,10 @@ const char *words_name(struct words *w, struct slice value);
 /* Append 'value' to 'out' so that words_next reads it back: quoted where it must be. */
 int words_put(struct buf *out, const char *value);
 
-/* Append 'v' in the fewest digits that read back as the same number. */
+/* 'v' in the fewest digits that read back as the same number: in 'a', or appended to
+ * 'out'.
+ */
+const char *words_number(struct arena *a, double v);
 int words_put_number(struct buf *out, double v);
 
 #endif

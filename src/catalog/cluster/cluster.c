@@ -311,12 +311,11 @@ static int parse_set(struct parser *p, struct err *e)
                                       HERE(p));
         return 0;
     }
-    return err_set(
-        e, EINVAL,
-        "%s:%d: no setting '%.*s'; there are sleep_after_s, wake_s, move_s, "
-        "restart_s, settle_s, report_s, noise, watts_noise, delay_w, price_w, promise_w, "
-        "probe_share, power_cap_w, decide_s, theta, power_limits, power_model",
-        HERE(p), (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at);
+    const char *keys = settings[0].key;
+    for (int i = 1; i < N_SETTINGS; i++)
+        keys = arena_printf(p->arena, "%s, %s", keys, settings[i].key);
+    return err_set(e, EINVAL, "%s:%d: no setting '%.*s'; there are %s", HERE(p),
+                   (int)(w[1].value.len < 60 ? w[1].value.len : 60), w[1].value.at, keys);
 }
 
 /* The index in cluster.types of the type a node names. */
@@ -516,6 +515,20 @@ int cluster_read(struct arena *a, const char *path, struct cluster *out, struct 
     int rc = file_read_text(a, path, NULL, FILE_MAX, &text, &len, e);
 
     return rc < 0 ? rc : cluster_parse(a, path, text, len, out, e);
+}
+
+double cluster_caps_w(const struct cluster *cl, int *n)
+{
+    double sum_w = 0;
+
+    *n = 0;
+    for (int i = 0; i < cl->n_nodes; i++)
+        for (int g = 0; g < cl->nodes[i].n_gpus; g++) {
+            double cap_w = cl->types[cl->nodes[i].types[g]].cap_w;
+            sum_w += cap_w > 0 ? cap_w : 0;
+            *n += cap_w > 0;
+        }
+    return sum_w;
 }
 
 static int install_descriptions(const struct cluster *cl, struct catalog *c, int *type_index,

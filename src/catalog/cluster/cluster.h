@@ -46,7 +46,7 @@ struct cluster_settings {
     double delay_w;          // what a second of a job's time is worth, in joules; -1: by the caps
     double price_w;          // the same of a GPU's; 0
     double promise_w;        // what a promise is worth that is wholly missed; 1000
-    double probe_share;      // of the energy, for trying pairs that nobody has measured; 0.02
+    double probe_share;      // of the energy, for trying what nobody has measured; 0.02
     double power_cap_w;      // of the whole cluster; 0: none
     double decide_s;         // at most one decision in this time; 0: on each event
     int theta;               // jobs that may share a GPU; 2
@@ -66,6 +66,9 @@ struct cluster_setting {
     const char *word;    // that stands for the value; NULL: it is a number
 };
 bool cluster_setting(const struct cluster_settings *s, int i, struct cluster_setting *out);
+
+/* What stands behind 'set' in its line, and the line's end. */
+void cluster_setting_put(const struct cluster_setting *set, struct buf *out);
 
 /* Set one by its key. -EINVAL: there is none, or the value makes no sense for it. */
 int cluster_set(struct cluster_settings *to, const char *key, double value, struct err *e);
@@ -97,10 +100,16 @@ int cluster_parse(struct arena *a, const char *name, const char *text, size_t le
 /* Read and parse a file. */
 int cluster_read(struct arena *a, const char *path, struct cluster *out, struct err *e);
 
+/* The power caps of its GPUs together, in 'n' those of which it is known. */
+double cluster_caps_w(const struct cluster *cl, int *n);
+
 /* The same text that cluster_parse reads: nodes, every figure of their types, and settings; no
  * workloads.
  */
 int cluster_write(const struct cluster *cl, struct buf *out);
+
+/* What stands behind 'node' in its line, neighbours of one type together, and the line's end. */
+void cluster_node_put(const struct cluster *cl, const struct cluster_node *n, struct buf *out);
 
 /* Put its types and workloads into the catalog and its nodes into the ledger, at 'now_s'.
  * What 'gputype' and 'workload' lines state replaces what the catalog (and its store) knew;

@@ -5,19 +5,30 @@
 #include "base/text/buf.h"
 #include "base/text/words.h"
 
-/* " v100:4 a100:2", neighbours of one type together. */
-static void put_gpus(const struct cluster *cl, const struct cluster_node *n, struct buf *out)
+void cluster_node_put(const struct cluster *cl, const struct cluster_node *n, struct buf *out)
 {
     struct arena scratch;
 
     arena_init(&scratch);
+    words_put(out, n->name);
     for (int from = 0, to; from < n->n_gpus; from = to) {
         for (to = from + 1; to < n->n_gpus && n->types[to] == n->types[from];)
             to++;
         buf_puts(out, " ");
         words_put(out, arena_printf(&scratch, "%s:%d", cl->types[n->types[from]].name, to - from));
     }
+    buf_puts(out, "\n");
     arena_release(&scratch);
+}
+
+void cluster_setting_put(const struct cluster_setting *set, struct buf *out)
+{
+    buf_printf(out, "%s ", set->key);
+    if (set->word != NULL)
+        buf_puts(out, set->word);
+    else
+        words_put_number(out, set->value);
+    buf_puts(out, "\n");
 }
 
 static void put_settings(const struct cluster *cl, struct buf *out)
@@ -30,12 +41,8 @@ static void put_settings(const struct cluster *cl, struct buf *out)
         cluster_setting(&defaults, i, &normal);
         if (is.value == normal.value)
             continue;
-        buf_printf(out, "set %s ", is.key);
-        if (is.word != NULL)
-            buf_puts(out, is.word);
-        else
-            words_put_number(out, is.value);
-        buf_puts(out, "\n");
+        buf_puts(out, "set ");
+        cluster_setting_put(&is, out);
     }
 }
 
@@ -43,9 +50,7 @@ int cluster_write(const struct cluster *cl, struct buf *out)
 {
     for (int i = 0; i < cl->n_nodes; i++) {
         buf_puts(out, "node ");
-        words_put(out, cl->nodes[i].name);
-        put_gpus(cl, &cl->nodes[i], out);
-        buf_puts(out, "\n");
+        cluster_node_put(cl, &cl->nodes[i], out);
     }
     for (int i = 0; i < cl->n_types; i++) {
         buf_puts(out, "gputype ");

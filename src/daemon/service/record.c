@@ -161,11 +161,8 @@ static void put_settings(struct buf *out, const struct cluster_settings *s)
 
     buf_init(&b, 4096);
     for (int i = 0; cluster_setting(s, i, &set); i++) {
-        buf_printf(&b, "set %s ", set.key);
-        if (set.word)
-            buf_printf(&b, "%s\n", set.word);
-        else
-            buf_printf(&b, "%.17g\n", set.value);
+        buf_puts(&b, "set ");
+        cluster_setting_put(&set, &b);
     }
     put_text(out, "settings", buf_text(&b));
     buf_release(&b);

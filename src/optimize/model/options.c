@@ -13,6 +13,11 @@ const struct solve_options solve_defaults = { .delay_w = -1,
                                               .may_choose = true,
                                               .may_sleep = true };
 
+double options_usual_delay_w(double sum_cap_w, int n_gpus)
+{
+    return n_gpus > 0 ? DELAY_SHARE * sum_cap_w / n_gpus : 0;
+}
+
 static const char *const lever_names[LEVERS] = {
     [LEVER_TYPES] = "types", [LEVER_SHARING] = "sharing", [LEVER_MOVING] = "moving",
     [LEVER_SLEEP] = "sleep", [LEVER_LIMITS] = "limits",   [LEVER_JOULES] = "joules",

@@ -23,6 +23,7 @@ struct solve_options {
     double promise_w;            // what a promise is worth that is wholly missed
     double power_cap_w;          // of the whole cluster; 0: none
     double move_s;               // running time that a move loses
+    double move_doubt;           // a move costs more by so many times the doubt about the job
     double settle_s;             // who started less than this ago stays where it is
     double unfit_max;            // a combination is tried when its chance of not fitting is below
     double alone_unfit_max;      // and a job alone, which has no other way to find out
@@ -39,6 +40,11 @@ struct solve_options {
  * power cap, 60 s, 300 s, 0.25 and 0.9, everything allowed but power limits.
  */
 extern const struct solve_options solve_defaults;
+
+/* What a second of a usual job's time is worth where nobody says: DELAY_SHARE of the mean power cap
+ * of the 'n_gpus' GPUs of which it is known, 'sum_cap_w' together; 0 where it is of none.
+ */
+double options_usual_delay_w(double sum_cap_w, int n_gpus);
 
 /* What can be taken away from a plan, to see what it is worth. */
 enum lever {
