@@ -183,6 +183,9 @@ static void commit(struct cycle *c, const struct snapshot *s, const struct plan 
             cycle_note_refusal(c, s->jobs[j].id, p->jobs[j].gpus, p->jobs[j].n_gpus);
 }
 
+/* What is saved of the budget, and what it was overdrawn by, is forgotten in about so long. */
+#define PROBE_MEMORY_S 86400.0
+
 /* What the plan in force has cost until now, and whether the budget leaves something for the next.
  */
 static void count_probes(struct cycle *c, double now_s, const struct plan *p)
@@ -191,8 +194,9 @@ static void count_probes(struct cycle *c, double now_s, const struct plan *p)
 
     if (!(b->share > 0))
         return;
-    b->spent_j += b->hope_w * (now_s - b->since_s);
-    b->all_j += b->watts * (now_s - b->since_s);
+    double lasted_s = now_s - b->since_s, fades = exp(-lasted_s / PROBE_MEMORY_S);
+    b->spent_j = b->spent_j * fades + b->hope_w * lasted_s;
+    b->all_j = b->all_j * fades + b->watts * lasted_s;
     b->hope_w = p->hope_w;
     b->watts = p->watts;
     b->since_s = now_s;
@@ -209,10 +213,10 @@ void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
 
     *out = (struct act_report){ 0 };
     cycle_note_reasons(c, s, p);
-    count_probes(c, s->now_s, rc == 0 ? &renewed : p);
-    if (rc == 0)
+    if (rc == 0) {
+        count_probes(c, s->now_s, &renewed);
         commit(c, &now, &renewed, out);
-    else
+    } else
         log_warn("nothing is ordered this time: %s", e.text);
     c->n_moves += out->n_moved;
     log_debug("t %.0f s: %d placed, %d waiting, %d short; started %d, moved %d, stopped %d, "

@@ -82,9 +82,9 @@ double limits_undo_bent(const struct gpu_type *g, int limit_w, double watts, str
     return (low + high) / 2;
 }
 
-/* The deepest pays most, the others are there for promises. Of all sets of three limits that Zeus
- * measured, the nearest to these comes within 1 % of the one with the least joules, and of the one
- * with the least (watts + 50 W) * time, on each of its four boards (docs/experiments.md).
+/* Deep ones save most; those above are for promises, and for time that has a price. Three near
+ * these come within 2 % of the best of all that Zeus measured, on each of its four boards, in
+ * joules and in (watts + 50 W) * time (docs/experiments.md): finer steps would buy little.
  */
 #define OFFER_LOW 0.3      // of the room between idle and cap: the deepest
 #define OFFER_STEP 0.08    // and from one to the next

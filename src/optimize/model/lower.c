@@ -175,7 +175,7 @@ static double usual_delay_w(const struct snapshot *s, const struct solve_options
         sum_w += cap_w > 0 ? cap_w : 0;
         n += cap_w > 0;
     }
-    return n > 0 ? DELAY_SHARE * sum_w / n : 0;
+    return options_usual_delay_w(sum_w, n);
 }
 
 int lower_problem(struct arena *a, const struct snapshot *s, const struct estimator *est,
@@ -193,6 +193,7 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     *p = (struct problem){ .theta = o->may_share ? s->theta : 1,
                            .z = est->z,
                            .miss = PROMISE_MISS,
+                           .lasting = PROMISE_LASTING,
                            .price_w = o->objective == OBJECTIVE_JOULES ? o->price_w : 0,
                            .n_jobs = s->n_jobs,
                            .n_racks = 1,

@@ -24,6 +24,7 @@ struct lowering {
     int *type_of, *type_at;        // problem to catalog, and back (-1: no such GPU)
     int *workload_of, *kind_at;    // kind to workload; snapshot's job to kind
     double *missed;                // (n_kinds) steps/s needed that no type holds; 0: none
+    double *doubt;                 // (n_kinds) how much its speeds are in doubt, over all places
     double *wake_s;    // (n_types) the longest that a GPU takes to wake; NULL: all are awake
 };
 
@@ -37,8 +38,15 @@ static inline double lower_weight(const struct job_spec *s)
     return exp2(fmin(fmax(s->priority, -PRIORITY_STEPS), PRIORITY_STEPS));
 }
 
+/* So many standard deviations of a speed that nobody has measured yet are always counted on: who
+ * never tries a type never learns that it is the better one, and whole families stay where their
+ * first job happened to go. What a try is worth beyond that is lower_probes' matter.
+ */
+#define CURIOSITY 0.5
+
 void lower_kinds(struct lowering *l);      // what kinds of work do on every type
-void lower_probes(struct lowering *l);     // pairs that are tried on purpose
+void lower_probes(struct lowering *l);     // types and pairs that are tried on purpose
+double lower_hope_z(double uses);          // standard deviations that a try is worth
 void lower_values(struct lowering *l);     // what a step is worth: after the power limits
 void lower_jobs(struct lowering *l);       // all but what is frozen
 void lower_misfits(struct lowering *l);    // what the problem cannot say is frozen

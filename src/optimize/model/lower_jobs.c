@@ -25,6 +25,11 @@
 #define WAIT_MOST_W 1e5
 #define STOP_W 1e6
 
+/* A promise costs no more than this: so who has waited long starts all the same, where it misses
+ * all of it.
+ */
+#define SHORT_MOST_W 5e4
+
 /* A move is paid back by what it saves until the job ends; but not for longer than the cluster
  * stays as it is, and never in less than MOVE_LEAST_S. The promise that is not kept meanwhile
  * counts for this part: all of it would keep others from ever being kept.
@@ -95,8 +100,24 @@ static double pay_s(const struct snapshot_job *sj, double speed, double least_s)
     return fmin(fmax(left_s, least_s), MOVE_MOST_S);
 }
 
-/* Joules that a move costs, as a rate over the time it has to pay itself back. While it
- * moves a job keeps no promise.
+/* How much a kind's speeds are in doubt, over all places: the root of the mean of squares. */
+static double doubt_about(const struct problem *p, int kind)
+{
+    double sum = 0;
+    int n = 0;
+
+    for (int t = 0; t < p->n_types; t++)
+        for (int other = -1; other < p->n_kinds; other++) {
+            long at = problem_cell(p, t, kind, other);
+            bool runs = (double)p->speed[at] > 0;
+            sum += runs ? (double)p->doubt[at] * (double)p->doubt[at] : 0;
+            n += runs;
+        }
+    return n > 0 ? sqrt(sum / n) : 0;
+}
+
+/* Joules that a move costs, as a rate over the time it has to pay itself back, and more by the
+ * doubt about what it brings. While it moves a job keeps no promise.
  */
 static double move_w(const struct lowering *l, const struct snapshot_job *sj,
                      const struct problem_job *j)
@@ -109,7 +130,8 @@ static double move_w(const struct lowering *l, const struct snapshot_job *sj,
         l->options->move_s * (j->n_present * (watts + p->price_w) + p->kinds[j->kind].time_w +
                               (j->need > 0 ? MOVE_SHORT * j->short_w : 0));
 
-    return joules / pay_s(sj, speed, MOVE_LEAST_S);
+    return joules * (1 + l->options->move_doubt * l->doubt[j->kind]) /
+           pay_s(sj, speed, MOVE_LEAST_S);
 }
 
 /* Waking counts like a move: joules, and a promise that is not kept meanwhile. */
@@ -162,7 +184,7 @@ static void lower_job(struct lowering *l, int job)
         .n_min = spec->n_gpus,
         .n_max = spec->max_gpus < GANG_MAX ? spec->max_gpus : GANG_MAX,
         .need = fmin(sj->need, 1e30),
-        .short_w = l->options->promise_w * weight,
+        .short_w = fmin(l->options->promise_w * weight, SHORT_MOST_W),
         .allowed_types = allowed_of(l, spec),
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
@@ -184,6 +206,9 @@ static void lower_job(struct lowering *l, int job)
 void lower_jobs(struct lowering *l)
 {
     l->problem->jobs = ARENA_ARRAY(l->arena, struct problem_job, (size_t)l->problem->n_jobs);
+    l->doubt = ARENA_ARRAY(l->arena, double, (size_t)l->problem->n_kinds);
+    for (int k = 0; k < l->problem->n_kinds; k++)
+        l->doubt[k] = doubt_about(l->problem, k);
     for (int j = 0; j < l->problem->n_jobs; j++)
         lower_job(l, j);
 }

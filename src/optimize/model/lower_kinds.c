@@ -7,13 +7,9 @@
 #include "estimate/prior/roofline.h"
 #include "optimize/model/lower_inner.h"
 
-/* So many standard deviations of a speed that nobody has measured yet are counted on: who never
- * tries a type never learns that it is the better one, and whole families stay where their first
- * job happened to go. More where no type is believed to hold what the kind's jobs need: there is
- * nothing to lose, and what is held is hoped for too. What a plan says of its promises is said
- * without.
+/* More where no type is believed to hold what the kind's jobs need: there is nothing to lose, and
+ * what is held is hoped for too. What a plan says of its promises is said without.
  */
-#define CURIOSITY 0.5
 #define CURIOSITY_LOST 2.5
 
 /* And a type where such a kind has never run alone is hoped to hold what is needed, up to this
@@ -26,16 +22,17 @@
  */
 #define RATE_STEP 1.05
 
-/* Urgencies go in quarters of a doubling, so that a hundred people who each name another number do
- * not make a hundred kinds.
+/* How many times a usual job's time is worth, by priority and urgency: in doublings, of which there
+ * are so many at most, since each is a kind of its own, and tables go with the square of these. 300
+ * jobs of 7 workloads were planned in 9 ms with one price, in 170 ms with quarters of doublings.
  */
-#define URGENCY_STEPS 4.0
+#define DOUBLINGS_MOST 4.0
 
 static double usual_times(const struct job_spec *s)
 {
-    double steps = round(log2(job_urgency(s)) * URGENCY_STEPS);
+    double doublings = round(log2(lower_weight(s) * job_urgency(s)));
 
-    return lower_weight(s) * exp2(steps / URGENCY_STEPS);
+    return exp2(fmin(fmax(doublings, -DOUBLINGS_MOST), DOUBLINGS_MOST));
 }
 
 /* A kind for every workload, rate and price of time that some job has. A server's time has none: it

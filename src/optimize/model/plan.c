@@ -96,9 +96,7 @@ static void price_gpu(const struct problem *p, struct plan *x, const struct resi
         const struct problem_kind *k = &p->kinds[kinds[i]];
         add_speed(x, s->jobs[i], problem_counted_on(p, type, kinds, s->n, i), y.speed[i], y.held[i],
                   held);
-        if (s->n == 2 && p->hope)
-            x->hope_w += k->value_j * y.speed[i] *
-                         (1 - 1 / (double)p->hope[problem_cell(p, type, kinds[i], kinds[1 - i])]);
+        x->hope_w += k->value_j * y.speed[i] * (1 - 1 / problem_hoped(p, type, kinds, s->n, i));
     }
 }
 
@@ -106,17 +104,18 @@ static void price_gang(const struct problem *p, struct plan *x, int job, struct 
 {
     const struct plan_job *to = &x->jobs[job];
     const struct problem_gpu *first = &p->gpus[to->gpus[0]];
+    const int *kind = &p->jobs[job].kind;
     bool is_near = problem_stands(p, to->gpus, to->n_gpus, 1);
     struct yield y;
 
-    if (!problem_gang_yield(p, first->type, x->limit[to->gpus[0]], p->jobs[job].kind, to->n_gpus,
-                            is_near, &y))
+    if (!problem_gang_yield(p, first->type, x->limit[to->gpus[0]], *kind, to->n_gpus, is_near, &y))
         return;
     x->watts += y.watts - to->n_gpus * p->types[first->type].sleep_w;
     x->cost_w += y.cost_w;
     x->varying_w += fabs(y.cost_w);
-    add_speed(x, job, problem_counted_on(p, first->type, &p->jobs[job].kind, 1, 0), y.speed[0],
-              y.held[0], held);
+    x->hope_w +=
+        p->kinds[*kind].value_j * y.speed[0] * (1 - 1 / problem_hoped(p, first->type, kind, 1, 0));
+    add_speed(x, job, problem_counted_on(p, first->type, kind, 1, 0), y.speed[0], y.held[0], held);
 }
 
 /* Its shortfall, waiting and moving; its speed is known by now, and what is counted on of it. */

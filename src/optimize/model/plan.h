@@ -37,7 +37,8 @@ struct plan_job {
     enum wait_reason reason;    // WAIT_NOT when placed
     double speed, low;          // what it gets, by what is believed (problem.trust)
     bool is_short;              // 'low' is below its need (PROMISE_SHORT)
-    double kept;       // the chance that its promise holds, by what is believed; 1: it has none
+    double
+        kept;    // the chance that its promise holds, by what is believed; 1: it has none; 0: waits
     double short_w;    // what it is expected to miss, by what was counted on
 };
 
@@ -51,7 +52,7 @@ struct plan {
     int n_placed, n_waiting, n_short, n_moves;
     double short_w, wait_w;    // parts of cost_w
     double move_w;             // and another: moves, and what is woken
-    double hope_w;             // the pairs in it would cost so much more if only belief counted
+    double hope_w;             // it would cost so much more if types and pairs were not hoped for
     double bound_w;            // no plan costs less; -INFINITY: nobody has looked
     double base_w;             // what the promised work is worth (problem_base_w)
     double varying_w;    // what plans can change: cost_w with no GPU's gain set off against others

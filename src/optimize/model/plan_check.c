@@ -348,8 +348,8 @@ static bool check_place(struct check *c, int job)
     REJECT_IF(to->n_gpus < 0, "job %s: %d GPUs", j->name, to->n_gpus);
     REJECT_IF((int)to->reason <= WAIT_NOT || to->reason >= WAIT_REASONS,
               "job %s waits and the plan does not say why", j->name);
-    REJECT_IF(to->speed != 0 || to->low != 0 || to->short_w != 0 || to->is_short,
-              "job %s waits; it has no speed and no shortfall", j->name);
+    REJECT_IF(to->speed != 0 || to->low != 0 || to->short_w != 0 || to->kept != 0 || to->is_short,
+              "job %s waits; it has no speed, no chance and no shortfall", j->name);
     return true;
 }
 
@@ -366,16 +366,22 @@ static void add_cost(struct check *c, double w)
     c->scale_w += fabs(w);
 }
 
-/* What is counted on of a pair beyond that. */
+/* What is counted on of a type, or of a pair, so that it gets tried. */
 static double hoped(const struct check *c, int job, int gpu)
 {
     const struct residents *on = &c->residents[gpu];
 
-    if (!c->p->hope || on->n != 2)
+    if (!c->p->hope || on->n > 2)
         return 1;
-    int other = on->jobs[on->jobs[0] == job];
-    return recompute_cell(c->p, c->p->hope, c->p->gpus[gpu].type, c->p->jobs[job].kind,
-                          c->p->jobs[other].kind);
+    int other = on->n > 1 ? c->p->jobs[on->jobs[on->jobs[0] == job]].kind : -1;
+    return recompute_cell(c->p, c->p->hope, c->p->gpus[gpu].type, c->p->jobs[job].kind, other);
+}
+
+/* A place at that speed would cost so much more without. */
+static void add_hope(struct check *c, int job, int gpu, double speed)
+{
+    c->sums.hope_w +=
+        c->p->kinds[c->p->jobs[job].kind].value_j * speed * (1 - 1 / hoped(c, job, gpu));
 }
 
 /* What a job gets from one GPU more: as it was counted on, and as it is believed. */
@@ -423,9 +429,10 @@ static bool check_running(struct check *c, int gpu)
     for (int i = 0; i < on->n; i++) {
         const struct problem_kind *k = &c->p->kinds[kinds[i]];
         add_yield(c, on->jobs[i], gpu, r.speed[i], r.held[i], r.doubt[i]);
-        c->sums.hope_w += k->value_j * (r.speed[i] - r.speed[i] / hoped(c, on->jobs[i], gpu));
-        if (!stands_in_gang(c, on->jobs[i]))
-            add_cost(c, -k->value_j * recompute_paced(k, r.speed[i]));
+        if (stands_in_gang(c, on->jobs[i]))
+            continue;
+        add_hope(c, on->jobs[i], gpu, r.speed[i]);
+        add_cost(c, -k->value_j * recompute_paced(k, r.speed[i]));
     }
     return true;
 }
@@ -471,6 +478,7 @@ static void gather_gang(struct check *c, int job)
     c->yields[job].dev *= factor;
     c->yields[job].counted *= factor;
     c->yields[job].counted_dev *= factor;
+    add_hope(c, job, to->gpus[0], factor * c->yields[job].paced);
     add_cost(c, -k->value_j * recompute_paced(k, factor * c->yields[job].paced));
 }
 
@@ -513,8 +521,8 @@ static bool check_promise(struct check *c, int job)
     REJECT_IF(to->is_short != falls_short(j, to->low),
               "job %s: needs %.9g steps/s, %.9g is held, and that is %s", j->name, j->need, to->low,
               to->is_short ? "no shortfall" : "a shortfall the plan does not name");
-    double short_w =
-        j->need > 0 ? j->short_w * recompute_missed(c, j->need, y->counted, y->counted_dev) : 0;
+    double dev = y->counted_dev * c->p->lasting;
+    double short_w = j->need > 0 ? j->short_w * recompute_missed(c, j->need, y->counted, dev) : 0;
     double kept = j->need > 0 ? 1 - recompute_below(j->need, y->held, y->dev) : 1;
     REJECT_IF(!is_same(to->kept, kept, 1),
               "job %s: the plan says its promise holds with a chance of %.9g, it is %.9g", j->name,

@@ -138,6 +138,7 @@ struct problem {
     int theta;             // jobs that may share a GPU, at most THETA_MAX
     double z;              // standard deviations from what is expected to 'low', for people
     double miss;           // missing a promise at all costs this part of missing it wholly
+    double lasting;        // the part of doubts that promises are priced with, 0 to 1
     double price_w;        // of a GPU in use
     double power_cap_w;    // all GPUs together, empty ones (and frozen ones) awake; 0: none
     int n_racks;
@@ -166,7 +167,8 @@ struct problem {
     float *shared;    // (n_types, n_kinds, n_kinds) of two: factor of the sum of their watts above
                       // idle; NULL: 1. Files have none
     struct problem_bend *bends;    // (n_types, n_kinds); NULL: 1, 1, 0, 0, no. Files have none
-    float *hope;    // as 'speed': factor in it that is counted on, so that pairs get tried; NULL: 1
+    float *hope;    // as 'speed': factor in it that is counted on, so that types and pairs get
+                    // tried; where no more than two share only. NULL: 1
     struct problem_trust *trust;    // (n_types, n_kinds) in 'speed', 'held'; NULL: 1. Likewise
 };
 
@@ -192,9 +194,16 @@ static inline long problem_pair(const struct problem *p, int type, const int *ki
     return ((long)type * p->n_kinds + kinds[0]) * p->n_kinds + kinds[1];
 }
 
-/* What is counted on of the i-th of 'n' kinds on a GPU of a type, as factors of what is believed.
- * Hope is for pairs only, where no more may share.
- */
+/* What is hoped of the i-th of 'n' kinds on a GPU of a type, in its speed. */
+static inline double problem_hoped(const struct problem *p, int type, const int *kinds, int n,
+                                   int i)
+{
+    if (!p->hope || n > 2)
+        return 1;
+    return (double)p->hope[problem_cell(p, type, kinds[i], n > 1 ? kinds[1 - i] : -1)];
+}
+
+/* What is counted on of it, as factors of what is believed. */
 struct counted_on {
     double speed, held;
 };
@@ -208,8 +217,7 @@ static inline struct counted_on problem_counted_on(const struct problem *p, int 
         const struct problem_trust *t = &p->trust[type * p->n_kinds + kinds[i]];
         x = (struct counted_on){ (double)t->speed, (double)(n > 1 ? t->beside : t->held) };
     }
-    if (p->hope && n == 2)
-        x.speed *= (double)p->hope[problem_cell(p, type, kinds[i], kinds[1 - i])];
+    x.speed *= problem_hoped(p, type, kinds, n, i);
     return x;
 }
 
@@ -232,10 +240,15 @@ struct yield {
     struct held held[THETA_MAX];
 };
 
-/* The one number that stands for what a slot holds where prices are found (promise_sure). */
+/* The one number that stands for what a slot holds where prices are found. */
+static inline double problem_sure(const struct problem *p, struct held h)
+{
+    return promise_sure(held_with(h, p->lasting), p->miss);
+}
+
 static inline double yield_low(const struct problem *p, const struct yield *y, int i)
 {
-    return promise_sure(y->held[i], p->miss);
+    return problem_sure(p, y->held[i]);
 }
 
 /* 'n' jobs (1..theta) of these kinds on one GPU of 'type' under setting 'limit' (0: default).
@@ -278,7 +291,8 @@ static inline bool problem_is_at(const struct problem_job *j, const int *gpus, i
 static inline double problem_short_w(const struct problem *p, const struct problem_job *j,
                                      struct held h)
 {
-    return j->need > 0 ? j->short_w * promise_missed(j->need, h, p->miss) : 0;
+    return j->need > 0 ? j->short_w * promise_missed(j->need, held_with(h, p->lasting), p->miss)
+                       : 0;
 }
 
 /* Where all that is known of a place is its yield_low: no more than that. */

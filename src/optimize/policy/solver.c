@@ -10,10 +10,10 @@
 #include "optimize/model/lower.h"
 
 /* What a move saves is an estimate, and the planner takes the most hopeful of thousands of them: to
- * it a move costs so many times the running time that it loses. Greedy has a margin of its own.
- * Measured in docs/experiments.md, "Moves".
+ * it a move pays for the doubt about what it brings, too. Greedy has a margin of its own. Measured
+ * in docs/experiments.md, "Moves".
  */
-#define MOVE_TIMES 3.0
+#define MOVE_DOUBT 1.0
 
 bool solver_has_lever(const struct solver *self, enum lever l)
 {
@@ -27,7 +27,7 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
     struct solve_options mine = *o;
 
     if (solver_has_lever(self, LEVER_TYPES))
-        mine.move_s *= MOVE_TIMES;
+        mine.move_doubt = MOVE_DOUBT;
     else
         mine.may_choose = true;
     if (!solver_has_lever(self, LEVER_JOULES))

@@ -201,7 +201,7 @@ static float cell_low(const struct problem *p, long cell)
 {
     double mean = (double)p->held[cell], doubt = p->doubt ? (double)p->doubt[cell] : 0;
 
-    return (float)promise_sure((struct held){ mean, mean * doubt }, p->miss);
+    return (float)problem_sure(p, (struct held){ mean, mean * doubt });
 }
 
 /* On each type where it may be alone: that, and beside each kind that it may be with. */

@@ -346,6 +346,7 @@ void tiny_doubts(struct arena *a, uint64_t seed, struct problem *p)
 
     rng_init(&r, seed, "tiny doubts");
     p->miss = PROMISE_MISS;
+    p->lasting = PICK(&r, 1, PROMISE_LASTING, 0);
     p->doubt = ARENA_ARRAY(a, float, (size_t)n);
     for (long i = 0; i < n; i++)
         p->doubt[i] = (float)PICK(&r, 0, 0.05, 0.1, 0.25, 0.5, 1.5);
@@ -355,7 +356,7 @@ void tiny_doubts(struct arena *a, uint64_t seed, struct problem *p)
         return;
     p->hope = ARENA_ARRAY(a, float, (size_t)n);
     for (long i = 0; i < n; i++) {
-        p->hope[i] = i % (p->n_kinds + 1) == 0 ? 1 : (float)PICK(&r, 1, 1, 1.25, 1.5);
+        p->hope[i] = (float)PICK(&r, 1, 1, 1.25, 1.5);
         p->speed[i] *= p->hope[i];
     }
 }

@@ -297,6 +297,11 @@ static void runs_waiting(struct check *c)
     c->to[WAITS].speed = 1;
 }
 
+static void chance_waiting(struct check *c)
+{
+    c->to[WAITS].kept = 1;
+}
+
 static void speed_off(struct check *c)
 {
     c->to[EVE].speed *= 1 + 1e-6;
@@ -505,7 +510,9 @@ static const struct {
     { "placed, with a reason", odd_placed, 0, 0, NULL,
       "job ann: is placed, and has a reason to wait" },
     { "speed while waiting", runs_waiting, 0, 0, NULL,
-      "job waits waits; it has no speed and no shortfall" },
+      "job waits waits; it has no speed, no chance and no shortfall" },
+    { "a chance while waiting", chance_waiting, 0, 0, NULL,
+      "job waits waits; it has no speed, no chance and no shortfall" },
     { "another speed", speed_off, 0, 0, NULL, "job eve: the plan says" },
     { "another low", low_off, 0, 0, NULL, "job gang: the plan says" },
     { "a low that is no number", low_is_none, 0, 0, NULL, "job gang: the plan says" },
