@@ -115,7 +115,7 @@ cat >"$dir/answers" <<JSON
     "gap_varying_ratio": 0.031, "moves": 3, "last_decision_s": $((now - 4)),
     "measurements": 17, "error": 0.081, "coverage": 0.92, "store_ok": true}],
  "GET /v1/plan": [200, {"time_s": $now, "made_by": "gogh", "seconds": 0.02, "fallback": false, "watts": 300,
-    "placed": 2, "waiting": 1, "short": 1, "jobs": [
+    "placed": 2, "waiting": 1, "short": 1, "delay_w": 64.9, "jobs": [
     {"id": 7, "name": "train-a", "does": "stay", "gpus": ["box/0"], "from": ["box/0"], "type": "v100", "limit_w": 0,
      "speed": 3.1, "low": 2.8, "need": 2.5, "short": false, "reason": null},
     {"id": 9, "name": "c", "does": "move", "gpus": ["box/1"], "from": ["box/0"], "type": "v100", "limit_w": 0,
@@ -231,6 +231,10 @@ asked '.[-1].body | fromjson | .descriptor.params == 1e6' 'a descriptor'
 echo '[1]' >"$dir/mine.json"
 expect 1 submit --descriptor "$dir/mine.json" -- true
 complains 'want one JSON object' 'a descriptor that is none'
+expect 0 submit --rate 5 --duration 1h --urgency 2 -- true
+complains '^gogh: .* --urgency does nothing with --rate' "a server's urgency does nothing, and that is told"
+expect 0 submit --rate 5 --duration 1h -- true
+[[ ! -s $dir/err ]] || no "nothing is told who asked for none: $(cat "$dir/err")"
 expect 0 submit --wait -- true
 says '^job 5 \(just-done\) finished$' 'waiting tells the end'
 expect 1 submit --wait -- false
@@ -247,6 +251,7 @@ expect 0 nodes drain box
 says '^node box drained$' 'a node is drained'
 expect 0 plan
 says 'planned by gogh in 0\.0 s: 2 jobs placed, 1 wait, 1 short' 'a plan sums up'
+says "^an hour of a job's time is worth 0\.065 kWh \(delay_w is 64\.9 W\)$" 'and what time is worth'
 says '^move +9  c +box/0 +box/1 +v100 +1\.50 +1\.20 +2\.00  short of its promise$' 'and has its moves'
 [[ $(grep -nE '^(move|wait|stay)' "$dir/out" | cut -d: -f2 | cut -d' ' -f1 | tr '\n' ' ') == 'move wait stay ' ]] ||
     no 'what changes comes first'

@@ -12,7 +12,8 @@
 
 static const char help[] =
     "Ask the daemon to plan as if it had to decide now, and show what it would do: which jobs\n"
-    "would start, move, stop or wait, where, and how fast they would be. Nothing happens.\n"
+    "would start, move, stop or wait, where, and how fast they would be; and what an hour of a\n"
+    "job's time is worth (set delay_w). Nothing happens.\n"
     "\n" CLIENT_HELP "\n"
     "Examples:\n"
     "  gogh plan\n"
@@ -39,6 +40,8 @@ static void print_plan(struct arena *a, const json_t *p)
            cell_text(a, p, "made_by"), when_text(a, json_number_of(p, "seconds")),
            cell_text(a, p, "placed"), cell_text(a, p, "waiting"), cell_text(a, p, "short"),
            cell_number(a, p, "watts"));
+    printf("an hour of a job's time is worth %s kWh (delay_w is %s W)\n",
+           cell_scaled(a, p, "delay_w", 1e-3), cell_number(a, p, "delay_w"));
     if (json_is_true(json_object_get(p, "fallback")))
         printf("(the greedy plan stands in: the policy gave none in time)\n");
     table_init(&t, a, "DOES|>ID|JOB|FROM|TO|TYPE|>STEPS/S|>AT LEAST|>NEEDED|NOTE");

@@ -47,8 +47,10 @@ static const char help[] =
     "  --cpus N, --mem-mib N   of its node's CPUs and memory, for each GPU (0)\n"
     "  --priority N     higher goes first (0)\n"
     "  --urgency X      0.01 to 100 (1): an hour of this job's time is worth X times delay_w / 1000\n"
-    "                   kWh (delay_w is the site's, gogh.conf(5)). Above 1 it gets faster GPUs and\n"
-    "                   fewer neighbours, below 1 it may take longer where that saves energy\n"
+    "                   kWh (delay_w is the site's; 'gogh plan' says it). Above 1 it gets faster\n"
+    "                   GPUs and fewer neighbours, below 1 it may take longer where that saves\n"
+    "                   energy; in doublings, with priority from 1/16 to 16; with --rate it does\n"
+    "                   nothing: a server's time has no price\n"
     "\n"
     "How it runs:\n"
     "  --env NAME[=VALUE]   also this variable; may be given many times. Passed on by itself:\n"
@@ -444,6 +446,9 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     json_t *body = json_object();
     int rc = put_job(body, call, e);
 
+    if (given.rate > 0 && given.urgency > 0)
+        fprintf(stderr, "gogh: a server's time has no price: --urgency does nothing with --rate; "
+                        "what keeping its rate is worth goes by --priority\n");
     if (rc == 0)
         rc = submit(c, body, e);
     json_decref(body);

@@ -106,6 +106,7 @@ void api_status(struct request *r)
     api_put_whole(&t, "gpus", st->n_gpus);
     api_put_number(&t, "watts", s->watch ? service_watts(s) : (double)NAN);
     api_put_number(&t, "joules", s->energy ? energy_total_j(s->energy) : (double)NAN);
+    api_put_number(&t, "delay_w", service_delay_w(s));
     put_work(&t, s);
     put_engine(&t, s);
     api_put_close(&t, '}');

@@ -34,8 +34,11 @@ void api_explain_job(struct request *r)
 /* In the child. */
 static json_t *tell_plan(void *self, struct service *s, const struct decision *d)
 {
-    (void)self, (void)s;
-    return plan_json(&d->plan, &d->asked);
+    json_t *o = plan_json(&d->plan, &d->asked);
+
+    (void)self;
+    json_object_set_new(o, "delay_w", json_real(service_delay_w(s)));
+    return o;
 }
 
 static void on_plan(void *self, struct decision *d, const struct err *failed)

@@ -1,6 +1,5 @@
 /* The settings in effect, printed; and which of them a running daemon can take over. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -10,6 +9,7 @@
 #include "base/text/words.h"
 #include "daemon/config/auth.h"
 #include "daemon/config/inner.h"
+#include "optimize/model/options.h"
 
 /* ---- values ---- */
 
@@ -83,26 +83,31 @@ static void print_setting(const struct setting *s, const struct config *c, struc
     buf_puts(out, "\n");
 }
 
-static void print_node(const struct cluster *c, const struct cluster_node *n, struct buf *out)
-{
-    buf_puts(out, "node            ");
-    words_put(out, n->name);
-    for (int first = 0, last; first < n->n_gpus; first = last) {
-        char text[224];
-
-        for (last = first; last < n->n_gpus && n->types[last] == n->types[first];)
-            last++;
-        snprintf(text, sizeof text, "%s:%d", c->types[n->types[first]].name, last - first);
-        buf_puts(out, " ");
-        words_put(out, text);
-    }
-    buf_puts(out, "\n");
-}
-
 /* decide_s is a setting of ours, too, and is told there. */
 static bool is_ours(const struct cluster_setting *set)
 {
     return strcmp(set->key, "decide_s") == 0;
+}
+
+/* What it comes to, for people; GPUs that are yet to be found only the daemon knows. */
+static void print_delay(const struct config *c, struct buf *out)
+{
+    const bool is_known = c->gpus == GPUS_DECLARED && c->executor == EXECUTOR_LOCAL;
+    double delay_w = c->cluster.settings.delay_w, caps_w;
+    int n;
+
+    buf_puts(out, "# delay_w       ");
+    if (delay_w < 0 && !is_known) {
+        buf_printf(out, "auto: %g of the mean power cap of the GPUs; 'gogh plan' says what it is\n",
+                   DELAY_SHARE);
+        return;
+    }
+    if (delay_w < 0) {
+        caps_w = cluster_caps_w(&c->cluster, &n);
+        delay_w = options_usual_delay_w(caps_w, n);
+        buf_printf(out, "auto: %.4g W; ", delay_w);
+    }
+    buf_printf(out, "an hour of a job's time is worth %.4g kWh\n", delay_w / 1000);
 }
 
 void config_print(const struct config *c, struct buf *out)
@@ -120,20 +125,19 @@ void config_print(const struct config *c, struct buf *out)
     for (int i = 0; cluster_setting(&cl->settings, i, &set); i++) {
         if (is_ours(&set))
             continue;
-        buf_printf(out, "set             %s ", set.key);
-        if (set.word != NULL)
-            buf_puts(out, set.word);
-        else
-            words_put_number(out, set.value);
-        buf_puts(out, "\n");
+        buf_puts(out, "set             ");
+        cluster_setting_put(&set, out);
     }
+    print_delay(c, out);
     for (int i = 0; i < cl->n_types; i++)
         if (cl->is_described[i])
             buf_printf(out, "# gputype       %s: as in the file\n", cl->types[i].name);
     for (int i = 0; i < cl->n_workloads; i++)
         buf_printf(out, "# workload      %s: as in the file\n", cl->workloads[i].name);
-    for (int i = 0; i < cl->n_nodes; i++)
-        print_node(cl, &cl->nodes[i], out);
+    for (int i = 0; i < cl->n_nodes; i++) {
+        buf_puts(out, "node            ");
+        cluster_node_put(cl, &cl->nodes[i], out);
+    }
 }
 
 /* ---- as JSON ---- */

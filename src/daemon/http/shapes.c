@@ -392,6 +392,7 @@ const struct schema schema_plan = { "Plan", FIELDS(
     FIELD("behind", FIELD_WHOLE, "jobs too far back in the queue to be looked at", MUST),
     FIELD("short", FIELD_WHOLE, "jobs with a named shortfall", MUST),
     FIELD("z", FIELD_NUMBER, "standard deviations between speed and low", MUST),
+    FIELD("delay_w", FIELD_NUMBER, "as of /v1/status", MUST),
     FIELD("jobs", FIELD_LIST, "each of them", MUST, .of = &schema_plan_job)
 ) };
 
@@ -610,6 +611,8 @@ const struct schema schema_status = { "Status", FIELDS(
     FIELD("gpus", FIELD_WHOLE, "how many", MUST),
     FIELD("watts", FIELD_NUMBER, "of all GPUs", NONE),
     FIELD("joules", FIELD_NUMBER, "since it began", NONE),
+    FIELD("delay_w", FIELD_NUMBER, "what the setting comes to: an hour of a job's time is worth "
+          "delay_w / 1000 kWh", MUST),
     FIELD("decisions", FIELD_WHOLE, "since it began", MUST),
     FIELD("fallbacks", FIELD_WHOLE, "decisions by the greedy plan", MUST),
     FIELD("certified", FIELD_WHOLE, "decisions whose plan has a bound", MUST),

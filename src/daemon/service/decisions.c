@@ -15,6 +15,7 @@
 #include "daemon/service/inner.h"
 #include "monitor/watch.h"
 #include "optimize/explain/explain.h"
+#include "optimize/model/options.h"
 #include "optimize/prices/kept.h"
 
 /* Bytes of explanations recorded per decision; who is left out has its turn with the next ones. A
@@ -211,6 +212,20 @@ double service_watts(const struct service *s)
     for (int g = 0; g < s->base.ledger.state.n_gpus; g++)
         watts += watch_gpu_w(s->watch, g);
     return watts;
+}
+
+double service_delay_w(const struct service *s)
+{
+    const struct state *st = &s->base.ledger.state;
+    double said_w = s->cycle.options.delay_w, sum_w = 0;
+    int n = 0;
+
+    for (int g = 0; g < st->n_gpus; g++) {
+        double cap_w = s->base.catalog.types[st->gpus[g].type].cap_w;
+        sum_w += cap_w > 0 ? cap_w : 0;
+        n += cap_w > 0;
+    }
+    return said_w >= 0 ? said_w : options_usual_delay_w(sum_w, n);
 }
 
 static void count(struct service *s, const struct decision *d, const struct act_report *r)

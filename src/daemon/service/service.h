@@ -109,6 +109,9 @@ void service_flush(struct service *s);
 /* What all GPUs draw now. */
 double service_watts(const struct service *s);
 
+/* What a second of a usual job's time is worth, in joules: as was set, or by the caps. */
+double service_delay_w(const struct service *s);
+
 /* Something has changed: decide soon. (service_append does this by itself.) */
 void service_wake(struct service *s);
 

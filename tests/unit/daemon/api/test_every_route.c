@@ -242,6 +242,7 @@ static const struct {
     { "GET", "/readyz", NULL, NULL, 200, "true" },
     { "GET", "/openapi.json", NULL, NULL, 200, "\"submitJob\"" },
     { "GET", "/v1/status", NULL, NULL, 200, "\"gpus\":3" },
+    { "GET", "/v1/status", NULL, NULL, 200, "\"delay_w\":64.9" },    // 0.3 (149 + 2 * 250) / 3
     { "GET", "/v1/jobs", NULL, NULL, 200, "\"total\":0" },
 
     { "POST", "/v1/jobs", NEW_JOB, "k", 201, "\"state\":\"held\"" },
@@ -275,6 +276,7 @@ static const struct {
     { "GET", "/v1/jobs?limit=1", NULL, NULL, 200, "\"next\":0" },
     { "GET", "/v1/jobs?limit=1&after=0", NULL, NULL, 200, "\"next\":null" },
     { "GET", "/v1/plan", NULL, NULL, 200, "\"does\":\"wait\"" },
+    { "GET", "/v1/plan", NULL, NULL, 200, "\"delay_w\":64.9" },
 
     { "POST", "/v1/commission", "{\"programs\":[]}", NULL, 404, "no GPUs to measure on" },
 

@@ -157,6 +157,25 @@ TEST(what_is_printed_reads_back_to_the_same)
     ck_assert_int_eq(d.cluster.n_nodes, 3);
 }
 
+static const struct {
+    const char *name, *text, *want;
+} delays[] = {
+    { "by the caps of declared GPUs", "gpus declared\nnode a k80:1 v100:2\n",
+      "# delay_w       auto: 64.9 W; an hour of a job's time is worth 0.0649 kWh\n" },
+    { "by GPUs that are yet to be found", "gpus auto\nnode a v100:1\n",
+      "# delay_w       auto: 0.3 of the mean power cap of the GPUs; 'gogh plan' says what it is\n" },
+    { "as it is set", "gpus auto\nset delay_w 30\n",
+      "# delay_w       an hour of a job's time is worth 0.03 kWh\n" },
+};
+
+EACH(what_time_is_worth_is_printed, delays)
+{
+    struct config c = good(delays[_i].text);
+    const char *text = printed(&c);
+
+    ck_assert_msg(strstr(text, delays[_i].want) != NULL, "%s: %s", delays[_i].name, text);
+}
+
 TEST(described_types_stay_without_a_node)
 {
     struct config c = good("gputype mine like=v100 cap=200\ngpus auto\ngputype k80 cap=111\n");

@@ -147,6 +147,8 @@ TEST(it_begins_with_the_store_as_it_is_and_is_private)
     ck_assert_str_eq(json_string_value(json_object_get(o, "store")), "record.db");
     ck_assert_ptr_nonnull(
         strstr(json_string_value(json_object_get(o, "settings")), "set move_s 7\n"));
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_object_get(o, "settings")), "set noise 0.05\n"));
     ck_assert_int_eq((int)json_array_size(json_object_get(o, "gpus")), 2);
     ck_assert_double_eq(json_number_value(json_object_get(o, "time_s")), 100);
     json_decref(o);
