@@ -164,9 +164,7 @@ int hindsight_trace(struct arena *a, const struct hindsight *h, const struct clu
                        n_here);
     out->jobs = end - out->n_jobs;    // equal times in the order of submission
     trace_sort(a, out);
-    double first_s = out->jobs[0].at_s;
-    for (int i = 0; i < out->n_jobs; i++)
-        out->jobs[i].at_s -= first_s;
+    trace_begin_at_first(out);
     return 0;
 }
 

@@ -18,6 +18,7 @@ struct figure {
     size_t at;          // offset
     bool is_derived;    // from other figures, and not read back
     bool is_timing;     // differs from time to time; not in results.json
+    bool is_late;       // older files do not have it
 };
 
 /* Those of struct study_result. */

@@ -40,6 +40,7 @@ const struct figure results_figures[] = {
     { FIGURE(REAL, coverage90) },
     { FIGURE(REAL, first_100_attainment) },
     { FIGURE(REAL, next_attainment) },
+    { FIGURE(REAL, effective_delay_w), .is_late = true },
     { TIMING(decision_p50_s) },
     { TIMING(decision_p99_s) },
     { TIMING(repricing_s) },
@@ -244,7 +245,7 @@ static bool take_figures(const json_t *row, const json_t *timing, struct study_r
 
         if (f->is_derived || (!has_figure(f, policy) && json_is_null(j)))
             continue;
-        if (!take(NULL, f, j, out))
+        if (!take(NULL, f, f->is_late && j == NULL ? json_null() : j, out))
             return false;
     }
     study_result_derive(policy, out);

@@ -242,6 +242,14 @@ static void whole_figures(struct sim *s, struct study_result *out)
     out->repricing_s = r.repricing_s;
 }
 
+double study_delay_w(const struct cluster *cl)
+{
+    int n;
+    double caps_w = cluster_caps_w(cl, &n);
+
+    return cl->settings.delay_w >= 0 ? cl->settings.delay_w : options_usual_delay_w(caps_w, n);
+}
+
 void study_result_derive(const char *policy, struct study_result *r)
 {
     r->moves_per_job =
@@ -287,6 +295,7 @@ static int simulate(struct arena *a, const struct study_run *k, const struct stu
     if (rc == 0) {
         occupancy_end(&w.intervals, out->intervals_to_s, out);
         whole_figures(w.sim, out);
+        out->effective_delay_w = study_delay_w(&s->cluster);
         type_figures(w.sim, &s->cluster, out);
         job_figures(w.sim, out);
     }

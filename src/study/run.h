@@ -59,8 +59,9 @@ struct study_result {
     double gap_mean_varying_ratio, gap_worst_varying_ratio;
     double prediction_error, coverage90;
     double first_100_attainment, next_attainment;    // jobs 1 to 100; those after them
-    double decision_p50_s, decision_p99_s;           // wall times, as the next two
-    double repricing_s;                              // of all repricings
+    double effective_delay_w;    // what a second of a job's time was worth; NaN: to a bound
+    double decision_p50_s, decision_p99_s;    // wall times, as the next two
+    double repricing_s;                       // of all repricings
     double wall_s;
     double rss_bytes;    // the most memory that the run had
 
@@ -74,6 +75,11 @@ struct study_result {
     int n_intervals;
     struct study_interval *intervals;    // by GPU, then time
 };
+
+/* What a second of a usual job's time is worth to planners there: as the cluster says, or by the
+ * mean power cap of its GPUs.
+ */
+double study_delay_w(const struct cluster *cl);
 
 /* Figures that follow from others. */
 void study_result_derive(const char *policy, struct study_result *r);

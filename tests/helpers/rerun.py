@@ -6,6 +6,7 @@ follow a table by GPU type and who is there. What the daemon decided is decided 
 and what the simulator draws for the same orders is what the meters have read.
 """
 import json
+import os
 import sys
 
 from daemon import Box, check, run
@@ -97,6 +98,9 @@ def check_study(box, n_jobs):
           [(r["jobs"], r["finished"]) for r in said], "want", n_jobs)
     check(all(set(r["gpu_hours"]) == set(TYPES) for r in said), "types:", said[0]["gpu_hours"])
     check("4 found from before" in gogh(*study), "the same record is studied anew")
+    os.rename(box.path("record"), box.path("record.away"))
+    check("4 of 4 runs" in gogh(*study, "--report"), "a report goes through the record again")
+    os.rename(box.path("record.away"), box.path("record"))
 
 
 def check_whatif(box):

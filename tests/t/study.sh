@@ -105,7 +105,8 @@ sed -i 's/^jobs .*/jobs drawn 30/; s/^policy .*/policy gavel gogh/; s/^limits .*
 file=(--scenario "$dir/Mine 2.scenario" --first-seed 20 --seeds 2)
 "$GOGH" study "${file[@]}" --out "$dir/f" >"$dir/out" 2>/dev/null
 jq -e 'length == 4 and all(.scenario == "mine-2" and .jobs == 30) and
-    (map(.seed) | unique) == [20, 21] and all(.delay_w == null and .history_jobs == 0)' \
+    (map(.seed) | unique) == [20, 21] and all(.delay_w == null and .history_jobs == 0) and
+    all(.effective_delay_w == 84)' \
     "$dir/f/results.json" >/dev/null || no "a file is a scenario: $(cat "$dir/f/results.json")"
 grep -qF -- '--first-seed 20' "$dir/f/report.html" || no "the report has the command"
 sed -i 's/^title.*/# another title/' "$dir/Mine 2.scenario"
@@ -137,20 +138,35 @@ grep -q '<h2 id="front">' "$dir/g/report.html" || no "a sweep draws the front"
 grep -q 'other seeds draw blocks' "$dir/g/report.html" || no "the report says what seeds are"
 "$GOGH" study --scenario "$dir/g/site.scenario" --seeds 2 --out "$dir/h" >/dev/null 2>&1
 cmp -s "$dir/g/results.json" "$dir/h/results.json" || no "site.scenario does the same again"
+(cd "$SRC/data" && "$GOGH" study "${own[@]}" --policy gogh --model pretrained.weights --seeds 1 --out "$dir/j") >/dev/null 2>&1
+"$GOGH" study --scenario "$dir/j/site.scenario" --out "$dir/k" >/dev/null 2>&1 ||
+    no "a model is found from elsewhere: $(grep ^model "$dir/j/site.scenario")"
+cmp -s "$dir/j/results.json" "$dir/k/results.json" || no "and gives the same"
 "$GOGH" study --sacct "$SRC/tests/data/sacct/slurm-22.05.sacct" --cluster "$SRC/tests/data/sacct/site.cluster" \
     --policy fifo-fastest --seeds 2 --json --out "$dir/i" 2>/dev/null >"$dir/out"
 jq -e 'length == 2 and all(.jobs == 6 and .finished == 6)' "$dir/out" >/dev/null ||
     no "accounting is a site's jobs: $(cat "$dir/out")"
 
+cat "${own[1]}" - >"$dir/vain.cluster" <<<'set confidence_z 2'
+"$GOGH" study --cluster "$dir/vain.cluster" "${own[@]:2}" --policy fifo-first --seeds 1 --out "$dir/l" >/dev/null 2>"$dir/err"
+(($(grep -c 'confidence_z' "$dir/err") == 1)) || no "what a cluster says in vain is told: $(cat "$dir/err")"
+
 refused 2 "in one way: --trace, --sacct or --record" --cluster "$dir/c" --out "$dir/x"
 refused 2 "on which cluster" --trace "$dir/t" --out "$dir/x"
 refused 2 "leave it out" --scenario builtin "${own[@]}" --out "$dir/x"
 refused 2 "of one's own jobs" --truth "$dir/t" --out "$dir/x"
+refused 2 "--policy has gogh twice" "${own[@]}" --policy gogh,gogh --out "$dir/x"
+refused 2 "--load has 0.50 twice" "${own[@]}" --load 0.5,0.50 --out "$dir/x"
 refused 2 "no policy 'wise'" "${own[@]}" --policy wise --out "$dir/x"
 refused 2 "or auto" --scenario builtin --delay-w much --out "$dir/x"
 refused 2 "no, yes or both" --scenario builtin --limits some --out "$dir/x"
 refused 2 "ships with the program" --show no-such
 refused 1 "no-such.scenario" --scenario "$dir/no-such.scenario" --out "$dir/x"
+refused 2 "leave out one's own jobs" --record "$dir/out" --list
+refused 2 "no policy 'wise'" --record "$dir/out" --policy wise --out "$dir/x"
+refused 2 "or auto" --record "$dir/out" --delay-w much --out "$dir/x"
+refused 1 "no-such.weights: cannot be read" "${own[@]}" --model "$dir/no-such.weights" --out "$dir/x"
+refused 1 "leave out 'history'" --scenario alibaba --history 50 --out "$dir/x"
 refused 1 "no-such.record" --record "$dir/no-such.record" --out "$dir/x"
 
 refused 2 "--out" --scenario builtin

@@ -59,11 +59,11 @@ static const unsigned without[ROWS] = {
     [NO_SHARING] = 1U << LEVER_SHARING, [NO_SLEEP] = 1U << LEVER_SLEEP
 };
 
-static struct advise_options given = { .workload = "ResNet-50",
+static struct advise_options given = { .workload = HISTORY_WORKLOAD,
                                        .seed = 1,
                                        .n_seeds = 3,
-                                       .shards = 2,
-                                       .tolerance = 1.1,
+                                       .shards = HISTORY_SHARDS,
+                                       .tolerance = HISTORY_TOLERANCE,
                                        .days = NAN,
                                        .price = NAN,
                                        .co2_g = NAN };

@@ -157,12 +157,17 @@ static int set_prices(struct arena *a, const struct study_options *o, struct sce
     return status;
 }
 
-/* --model and --history: beginnings, side by side. */
-static int set_beginnings(struct arena *a, const struct study_options *o, struct scenario *s)
+/* --model and --history: beginnings, side by side, instead of those that the scenario has. */
+static int set_beginnings(struct arena *a, const struct study_options *o, struct scenario *s,
+                          struct err *e)
 {
     enum knowledge *knows = ARENA_ARRAY(a, enum knowledge, (size_t)o->models.n + 1);
-    int n = 0;
+    int n = 0, rc = 0;
 
+    if (o->models.n > 0 || o->history > 0) {
+        s->model_file = NULL;
+        s->history_jobs = 0;
+    }
     for (int i = 0; i < o->models.n; i++) {
         const struct slice w = o->models.words[i];
         const enum knowledge k = slice_is(w, "none")         ? KNOWS_NOTHING
@@ -173,8 +178,10 @@ static int set_beginnings(struct arena *a, const struct study_options *o, struct
             if (knows[j] == k)
                 return cmd_misuse(&cmd_study, "--model takes none, pretrained and one file, each "
                                               "once");
-        if (k == KNOWS_MODEL)
+        if (k == KNOWS_MODEL) {
             s->model_file = arena_strndup(a, w.at, w.len);
+            rc = own_absolute(a, &s->model_file, e);
+        }
         knows[n++] = k;
     }
     if (o->history > 0) {
@@ -188,7 +195,7 @@ static int set_beginnings(struct arena *a, const struct study_options *o, struct
         s->n_knows = n;
         s->knows = knows;
     }
-    return 0;
+    return rc;
 }
 
 static int set_limits(struct arena *a, const struct study_options *o, struct scenario *s)
@@ -203,12 +210,13 @@ static int set_limits(struct arena *a, const struct study_options *o, struct sce
     return 0;
 }
 
-static int set_all(struct arena *a, const struct study_options *o, struct scenario *s)
+static int set_all(struct arena *a, const struct study_options *o, struct scenario *s,
+                   struct err *e)
 {
     int status = set_prices(a, o, s);
 
     if (status == 0)
-        status = set_beginnings(a, o, s);
+        status = set_beginnings(a, o, s, e);
     if (status == 0)
         status = set_limits(a, o, s);
     if (o->first_seed >= 0) {
@@ -218,7 +226,46 @@ static int set_all(struct arena *a, const struct study_options *o, struct scenar
     return status;
 }
 
+/* What the command line makes of it is what a file may say. */
+static int set_checked(struct arena *a, const struct study_options *o, struct scenario *s,
+                       struct err *e)
+{
+    int status = set_all(a, o, s, e);
+
+    return status != 0 ? status : scenario_check(s->name, s, e);
+}
+
 /* ---- one's own ---- */
+
+static int read_loads(const struct study_options *o, double *out)
+{
+    for (int i = 0; i < o->loads.n; i++) {
+        const struct slice w = o->loads.words[i];
+
+        if (text_to_double(w, &out[i]) < 0 || !(out[i] > 0) || out[i] > 10)
+            return cmd_misuse(&cmd_study, "--load %.*s: want a number above 0, 10 at most",
+                              (int)w.len, w.at);
+        for (int k = 0; k < i; k++)
+            if (out[k] == out[i])
+                return cmd_misuse(&cmd_study, "--load has %.*s twice: keep one", (int)w.len, w.at);
+    }
+    return 0;
+}
+
+static int read_policies(struct arena *a, const struct study_options *o, const char **out)
+{
+    for (int i = 0; i < o->policies.n; i++) {
+        out[i] = arena_strndup(a, o->policies.words[i].at, o->policies.words[i].len);
+        if (!scenario_has_policy(out[i]))
+            return cmd_misuse(&cmd_study,
+                              "no policy '%s'; 'gogh help simulate' names them, and "
+                              "there are gogh-oracle and bound",
+                              out[i]);
+        if (text_find(out, i, out[i]) >= 0)
+            return cmd_misuse(&cmd_study, "--policy has %s twice: keep one", out[i]);
+    }
+    return 0;
+}
 
 /* Loads, seeds and policies are what is asked for, not a choice among what there is. */
 static int set_own(struct arena *a, const struct study_options *o, struct scenario *s)
@@ -226,18 +273,8 @@ static int set_own(struct arena *a, const struct study_options *o, struct scenar
     double *loads = ARENA_ARRAY(a, double, (size_t)o->loads.n);
     const char **policies = ARENA_ARRAY(a, const char *, (size_t)o->policies.n);
 
-    for (int i = 0; i < o->loads.n; i++)
-        if (text_to_double(o->loads.words[i], &loads[i]) < 0 || !(loads[i] > 0) || loads[i] > 10)
-            return cmd_misuse(&cmd_study, "--load %.*s: want a number above 0, 10 at most",
-                              (int)o->loads.words[i].len, o->loads.words[i].at);
-    for (int i = 0; i < o->policies.n; i++) {
-        policies[i] = arena_strndup(a, o->policies.words[i].at, o->policies.words[i].len);
-        if (!scenario_has_policy(policies[i]))
-            return cmd_misuse(&cmd_study,
-                              "no policy '%s'; 'gogh help simulate' names them, and "
-                              "there are gogh-oracle and bound",
-                              policies[i]);
-    }
+    if (read_loads(o, loads) != 0 || read_policies(a, o, policies) != 0)
+        return EXIT_MISUSE;
     if (o->loads.n > 0) {
         s->n_loads = o->loads.n;
         s->loads = loads;
@@ -255,14 +292,20 @@ static int set_own(struct arena *a, const struct study_options *o, struct scenar
     return 0;
 }
 
+/* What is refused is refused before a record's files are written. */
 static int add_own(struct arena *a, const struct study_options *o, struct study_runs *out,
                    struct err *e)
 {
     struct own_options own = o->own;
-    struct scenario s;
+    struct scenario s = { .command = "" };
+    int rc = set_own(a, o, &s);
 
     own.dir = o->out;
-    int rc = scenario_own(a, &own, &s, e);
+    own.is_made = o->is_report;
+    if (rc == 0)
+        rc = set_all(a, o, &s, e);
+    if (rc == 0)
+        rc = scenario_own(a, &own, &s, e);
     if (rc == 0)
         rc = set_own(a, o, &s);
     return rc != 0 ? rc : add_scenario(a, &s, out);
@@ -273,8 +316,11 @@ int study_scenarios(struct arena *a, const struct study_options *o, struct study
 {
     int rc = study_is_own(o) ? add_own(a, o, out, e) : add_scenarios(a, o, out, e);
 
-    for (int i = 0; i < out->n_scenarios && rc == 0; i++)
-        rc = set_all(a, o, &out->scenarios[i]);
+    for (int i = 0; i < out->n_scenarios && rc == 0; i++) {
+        rc = set_checked(a, o, &out->scenarios[i], e);
+        if (out->scenarios[i].notice != NULL)
+            fprintf(stderr, "gogh: %s\n", out->scenarios[i].notice);
+    }
     return rc;
 }
 

@@ -32,9 +32,9 @@ static const char help[] =
     "  --policy NAME...     only these policies\n"
     "  --load X...          only these loads\n"
     "  --limits WORD        no: nobody limits power; yes: everybody may; both: one after the other\n"
-    "  --delay-w W...       gogh with each of these prices of a second of a job's time; auto is the\n"
-    "                       cluster's\n"
-    "  --promise-w W...     gogh with each of these prices of a broken promise\n"
+    "  --delay-w W...       everybody whose plans it changes with each of these prices of a second of\n"
+    "                       a job's time; auto is the cluster's\n"
+    "  --promise-w W...     the same with each of these prices of a broken promise\n"
     "  --history N          policies have lived through N other jobs before\n"
     "  --model M...         they begin with nothing learned (none), with the model that ships with\n"
     "                       the program (pretrained), with a file of 'gogh train'\n"
@@ -127,6 +127,8 @@ static int check_own(const struct cmd_call *call)
                                          "jobs: add --cluster FILE and --trace or --sacct FILE");
         return 0;
     }
+    if (given.is_list)
+        return cmd_misuse(call->cmd, "--list names scenarios: leave out one's own jobs");
     if (given.scenarios.n > 0)
         return cmd_misuse(call->cmd, "--scenario has a cluster and jobs: leave it out, or put "
                                      "'cluster FILE' and 'jobs trace FILE' into its file");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text/words.h"
 #include "cli/study/study.h"
 #include "study/results.h"
 #include "study/spread.h"
@@ -42,9 +43,10 @@ static const char *shown(struct arena *a, const char *unit, double v)
 /* "60", and where promises were priced too "60/3000"; "-" is the cluster's own. */
 static const char *prices(struct arena *a, const struct study_run *k)
 {
-    const char *delay = k->delay_w != NULL ? arena_printf(a, "%g", *k->delay_w) : "-";
+    const char *delay = k->delay_w != NULL ? words_number(a, *k->delay_w) : "-";
 
-    return k->promise_w != NULL ? arena_printf(a, "%s/%g", delay, *k->promise_w) : delay;
+    return k->promise_w != NULL ? arena_printf(a, "%s/%s", delay, words_number(a, *k->promise_w))
+                                : delay;
 }
 
 static void print_kind(struct arena *a, const struct results_row *rows, int n)

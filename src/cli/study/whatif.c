@@ -8,11 +8,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/text/text.h"
 #include "cli/cmd.h"
 #include "cli/when.h"
 #include "nn/gp.h"
-#include "optimize/model/options.h"
 #include "optimize/policy/solver.h"
+#include "study/run.h"
 #include "study/whatif/change.h"
 
 static const char help[] =
@@ -34,8 +35,9 @@ static const char help[] =
     "The change:\n"
     "  --remove TYPE[:COUNT]       GPUs that go; all of the type\n"
     "  --add COUNTxTYPE[@SIZE]     GPUs that come, on nodes of SIZE (as the largest node)\n"
-    "  --power-cap P     the cluster draws at most so much: 20kW, 500W\n"
-    "  --delay-w W       what a second of a job's time is worth\n"
+    "  --power-cap P     the cluster draws at most so much: 20kW, 500W; 0: there is no cap\n"
+    "  --delay-w W       what a second of a job's time is worth (as at the site); auto: by the\n"
+    "                    caps of the GPUs that there would be\n"
     "  --promise-w W     what a promise that is broken costs\n"
     "  --policy P[,Q]    who plans; with two of them, before and after (gogh)\n"
     "  --retire          instead: what retiring each GPU type would save or cost, the best first;\n"
@@ -54,8 +56,10 @@ static const char help[] =
     "  gogh whatif --record /var/lib/gogh/record.jsonl --retire --seeds 12\n";
 
 static struct whatif_options given = {
-    .advise = { .workload = "ResNet-50", .shards = 2, .tolerance = 1.1, .days = NAN },
-    .delay_w = NAN,
+    .advise = { .workload = HISTORY_WORKLOAD,
+                .shards = HISTORY_SHARDS,
+                .tolerance = HISTORY_TOLERANCE,
+                .days = NAN },
     .promise_w = NAN,
     .price = NAN,
     .co2_kg = NAN,
@@ -82,8 +86,8 @@ static const struct cmd_option options[] = {
     CMD_EACH("remove", given.removed),
     CMD_EACH("add", given.added),
     CMD_TEXT("power-cap", given.power_cap),
-    CMD_NUMBER("delay-w", given.delay_w, 0, 1e6),
-    CMD_NUMBER("promise-w", given.promise_w, 0, 1e9),
+    CMD_TEXT("delay-w", given.delay),
+    CMD_NUMBER("promise-w", given.promise_w, 0, 1e6),
     CMD_WORDS("policy", given.policies),
     CMD_FLAG("retire", given.is_retire),
     CMD_NUMBER("price", given.price, 0, 1e6),
@@ -98,7 +102,7 @@ static const struct cmd_option options[] = {
 static bool has_change(void)
 {
     return given.removed.n > 0 || given.added.n > 0 || given.power_cap != NULL ||
-           !isnan(given.delay_w) || !isnan(given.promise_w) || given.policies.n == 2;
+           given.delay != NULL || !isnan(given.promise_w) || given.policies.n == 2;
 }
 
 static int check_source(const struct cmd_call *call)
@@ -149,6 +153,19 @@ static const char *policy_of(struct arena *a, int side)
     return l->n == 0 ? "gogh" : arena_strndup(a, s->at, s->len);
 }
 
+static int change_delay(struct cluster_settings *s, struct err *e)
+{
+    double w;
+
+    s->delay_w = -1;    // by the caps of the GPUs that are there then
+    if (strcmp(given.delay, "auto") == 0)
+        return 0;
+    if (text_to_double(slice_of(given.delay), &w) < 0 || cluster_set(s, "delay_w", w, NULL) < 0)
+        return err_set(e, EINVAL, "--delay-w %s: want a number from 0 to 1e6, or auto",
+                       given.delay);
+    return 0;
+}
+
 static int change_settings(struct cluster_settings *s, struct err *e)
 {
     double cap_w = 0;
@@ -158,8 +175,8 @@ static int change_settings(struct cluster_settings *s, struct err *e)
         return err_prefix(e, "--power-cap");
     if (given.power_cap != NULL)
         rc = cluster_set(s, "power_cap_w", cap_w, e);
-    if (rc == 0 && !isnan(given.delay_w))
-        rc = cluster_set(s, "delay_w", given.delay_w, e);
+    if (rc == 0 && given.delay != NULL)
+        rc = change_delay(s, e);
     if (rc == 0 && !isnan(given.promise_w))
         rc = cluster_set(s, "promise_w", given.promise_w, e);
     return rc;
@@ -260,14 +277,20 @@ static int choose_period(const struct whatif_past *s, struct whatif *w, struct e
     return 0;
 }
 
-/* As the planner takes it on the site as it is. */
-static double delay_of(const struct cluster *cl)
+/* Where nothing finishes, no type is better to retire than another. */
+static int check_finishes(const struct whatif *w, struct err *e)
 {
-    double sum_w = 0;
+    const double cap_w = w->variants[0].cluster->settings.power_cap_w;
 
-    for (int t = 0; t < cl->n_types; t++)
-        sum_w += change_count(cl, t) * fmax(cl->types[t].cap_w, 0);
-    return cl->settings.delay_w >= 0 ? cl->settings.delay_w : DELAY_SHARE * sum_w / cl->n_gpus;
+    if (!isnan(whatif_spread(w, &w->variants[0], WHATIF_MEAN_JCT).mean))
+        return 0;
+    return cap_w > 0 ? err_set(e, EINVAL,
+                               "under a power cap of %g W the site as it is finishes no job: say "
+                               "a higher one, with --power-cap",
+                               cap_w)
+                     : err_set(e, EINVAL,
+                               "the site as it is finishes no job, so no type is better to retire "
+                               "than another: try another --policy");
 }
 
 static int answer(struct whatif_past *s, struct err *e)
@@ -275,13 +298,16 @@ static int answer(struct whatif_past *s, struct err *e)
     struct whatif w = { .first_seed = (uint64_t)given.first_seed, .n_seeds = (int)given.n_seeds };
     int rc = choose_period(s, &w, e);
 
+    s->cluster.settings.delay_w = study_delay_w(&s->cluster);    // other GPUs are no other price
     if (rc == 0)
         rc = make_variants(s, &w, e);
     if (rc == 0)
         rc = past_begin(s, &w, e);
-    w.delay_w = delay_of(&s->cluster);
+    w.delay_w = study_delay_w(&s->cluster);
     if (rc == 0)
         rc = whatif_run(s->arena, &w, e);
+    if (rc == 0 && given.is_retire)
+        rc = check_finishes(&w, e);
     past_end(s);
     if (rc < 0)
         return rc;

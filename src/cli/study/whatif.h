@@ -23,9 +23,9 @@ struct err;
 
 struct whatif_options {
     struct advise_options advise;    // of --sacct; cluster and truth also of --trace
-    const char *trace, *record, *db, *power_cap, *period;
+    const char *trace, *record, *db, *power_cap, *delay, *period;
     struct cmd_list removed, added, policies;
-    double delay_w, promise_w, price, co2_kg;    // NaN: not given
+    double promise_w, price, co2_kg;    // NaN: not given
     long first_seed, n_seeds;
     bool is_retire, is_json;
 };

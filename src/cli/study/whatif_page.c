@@ -203,7 +203,11 @@ static void print_retired(const struct whatif_past *s, const struct whatif *w)
     struct table t;
 
     table_init(&t, a,
-               "without|>GPUs|>kWh a year|>money|>CO2, kg|>promises|>mean, h|>95 %, h|>cannot run");
+               arena_printf(a,
+                            "without|>GPUs|>kWh a year%s%s|>promises|>mean, h|>95 %%, h|>cannot run"
+                            "|>unfinished",
+                            isnan(s->options->price) ? "" : "|>money",
+                            isnan(s->options->co2_kg) ? "" : "|>CO2, kg"));
     for (int v = 1; v < w->n_variants; v++) {
         const struct whatif_variant *is = &w->variants[v];
 
@@ -212,17 +216,20 @@ static void print_retired(const struct whatif_past *s, const struct whatif *w)
         for (int i = 0; i < N_ROWS; i++) {
             struct spread of = figure(s, w, is, &rows[i], true);
 
+            if (isnan(factor(s->options, &rows[i])))
+                continue;    // nobody told the price
             table_put(&t,
                       i == 0 ? interval(a, &rows[i], of, true) : value(a, &rows[i], of.mean, true));
         }
         table_put(&t, arena_printf(a, "%d", is->n_cannot));
+        table_put(&t, arena_printf(a, "%.3g", is->n_unfinished));
     }
     table_print(&t, stdout);
     printf(
         "\nMore (+) or less (-) than the site as it is: %s kWh a year, %s %% of promises kept, jobs\n"
         "completed in %s h. The best to retire first, by energy and by jobs' time at %s W; then\n"
         "those without which a point of promises or more is lost, and those without which jobs\n"
-        "cannot run.\n",
+        "cannot run, or more of them a world never finish.\n",
         value(a, &rows[0], whatif_spread(w, &w->variants[0], WHATIF_KWH).mean, false),
         value(a, &rows[3], whatif_spread(w, &w->variants[0], WHATIF_PROMISES).mean, false),
         value(a, &rows[4], whatif_spread(w, &w->variants[0], WHATIF_MEAN_JCT).mean, false),

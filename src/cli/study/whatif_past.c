@@ -119,12 +119,13 @@ void past_end(struct whatif_past *s)
 
 static int read_trace(struct whatif_past *s, past_f *then, struct err *e)
 {
-    int rc = cluster_read(s->arena, s->options->advise.cluster, &s->cluster, e);
+    int rc = cmd_cluster(s->arena, s->options->advise.cluster, &s->cluster, e);
 
     if (rc == 0)
         rc = trace_read(s->arena, s->options->trace, &s->trace, e);
     if (rc < 0)
         return rc;
+    trace_begin_at_first(&s->trace);
     ground_name_batches(s->arena, &s->trace, &s->cluster);
     return then(s, e);
 }
@@ -166,7 +167,7 @@ static int read_settings(const struct whatif_past *s, struct cluster_settings *o
     cluster_defaults(out);
     if (s->options->advise.cluster == NULL)
         return 0;
-    int rc = cluster_read(s->arena, s->options->advise.cluster, &cl, e);
+    int rc = cmd_cluster(s->arena, s->options->advise.cluster, &cl, e);
     if (rc == 0)
         *out = cl.settings;
     return rc;

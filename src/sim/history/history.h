@@ -33,6 +33,11 @@ struct history_job {
     enum history_source source;
 };
 
+/* As they are unless one says otherwise. */
+#define HISTORY_WORKLOAD "ResNet-50"
+#define HISTORY_SHARDS 2
+#define HISTORY_TOLERANCE 1.1    // of history_play and history_simulate
+
 struct history_options {
     const char *workload;    // of jobs that do not tell; with its batch
     double from_s, to_s;     // site's clock; what ran before and after is cut off

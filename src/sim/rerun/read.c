@@ -132,8 +132,6 @@ static void read_begin(struct rerun_reader *r, struct rerun_entry *out)
 {
     struct rerun_begin *b = ARENA_NEW(r->arena, struct rerun_begin);
 
-    if (json_integer_value(json_object_get(r->o, "version")) != RECORD_VERSION)
-        blame(r, "version");
     b->store = word(r, "store");
     b->model = text(r, "model");
     if (estimator_by_name(text(r, "estimator"), &b->estimator, NULL) < 0)
@@ -451,6 +449,20 @@ static void read_as(struct rerun_reader *r, struct rerun_entry *out)
         reads[out->what](r, out);
 }
 
+/* Other versions lack what plans are made from now, or have what we do not know. */
+static int check_version(const json_t *begin, struct err *e)
+{
+    const int is = (int)json_integer_value(json_object_get(begin, "version"));
+
+    if (is == RECORD_VERSION)
+        return 0;
+    return err_set(e, EINVAL,
+                   "begin: 'version' is %d, and this gogh reads %d: use the gogh that came with "
+                   "the goghd that wrote it, or move the record away, and goghd begins a new one "
+                   "at its next start",
+                   is, RECORD_VERSION);
+}
+
 static int read_line(struct arena *a, json_t *o, struct rerun_entry *out, struct err *e)
 {
     const char *what = json_string_value(json_object_get(o, "what"));
@@ -463,6 +475,8 @@ static int read_line(struct arena *a, json_t *o, struct rerun_entry *out, struct
         return err_set(e, EINVAL, "what is '%s'? this is no record, or of a newer version",
                        what ? what : "");
     out->what = (enum rerun_what)i;
+    if (out->what == RERUN_BEGIN && check_version(o, e) < 0)
+        return -EINVAL;
     read_as(&r, out);
     return r.wrong ? err_set(e, EINVAL, "%s: '%s' is missing or wrong", what, r.wrong) : 0;
 }

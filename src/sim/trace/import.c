@@ -48,19 +48,15 @@ static void set_gpus(struct trace_job *j, int n)
  */
 static int finish(struct arena *a, struct trace_import *in, struct trace *out, struct err *e)
 {
-    double first_s;
-
     if (out->n_jobs == 0)
         return err_set(e, EINVAL, "%s: no job in it: is this the right file?", in->name);
     trace_sort(a, out);
     if (in->n_jobs > 0 && out->n_jobs > in->n_jobs)
         out->n_jobs = in->n_jobs;
-    first_s = out->jobs[0].at_s;
-    for (int i = 0; i < out->n_jobs; i++) {
-        out->jobs[i].at_s -= first_s;
+    trace_begin_at_first(out);
+    for (int i = 0; i < out->n_jobs; i++)
         if (in->gang_max > 0 && out->jobs[i].n_gpus > in->gang_max)
             set_gpus(&out->jobs[i], in->gang_max);
-    }
     return 0;
 }
 

@@ -240,6 +240,14 @@ void trace_sort(struct arena *a, struct trace *t)
     t->jobs = sorted;
 }
 
+void trace_begin_at_first(struct trace *t)
+{
+    const double first_s = t->n_jobs > 0 ? t->jobs[0].at_s : 0;
+
+    for (int i = 0; i < t->n_jobs; i++)
+        t->jobs[i].at_s -= first_s;
+}
+
 int trace_parse(struct arena *a, const char *name, const char *text, size_t len, struct trace *out,
                 struct err *e)
 {

@@ -55,6 +55,9 @@ double trace_job_promise(const struct trace_job *j);
 /* Put the jobs in order of arrival, equal ones in the order they had. */
 void trace_sort(struct arena *a, struct trace *t);
 
+/* Let time begin with the first arrival, of jobs that are in order. */
+void trace_begin_at_first(struct trace *t);
+
 /* A time, and which job it is about. Sorted: earlier ones first, of equal ones the lesser job. */
 struct trace_moment {
     double at_s;

@@ -75,7 +75,8 @@ static struct bars bars_make(const struct report *r, const struct scenario_resul
         const struct run_group *c = &s->groups[i];
         const struct spread spread = group_spread(r, c, kind->figure);
 
-        if (c->key.load != load || c->key.without[0] != '\0' || !isfinite(spread.mean))
+        if (c->key.load != load || c->key.without[0] != '\0' || !isfinite(spread.mean) ||
+            !scenario_shows(s, &c->key))
             continue;
         report_column_set(&columns[c->key.has_limits],
                           group_of(&b, report_group_title(r, s, &c->key)), spread);

@@ -121,7 +121,6 @@ static void put_promises(struct report *r, const struct rivalry *f, const char *
 static void put_where(struct report *r, const struct rivalry *f)
 {
     const struct scenario_results *s = f->s;
-    const struct run_group *ours = group_at(f, s->loads[s->n_loads - 1], "gogh");
 
     PUT(r->out, "<b>%s</b>", html(r, s->scenario->name));
     for (int l = 0; l < s->n_loads && s->loads[0] > 0; l++)
@@ -132,8 +131,7 @@ static void put_where(struct report *r, const struct rivalry *f)
             s->loads[l]);
     if (s->n_knows > 1)
         PUT(r->out, ", from %s", knowledge_title(f->knows));
-    if (ours != NULL && ours->key.delay_w != NULL)
-        PUT(r->out, ", with a second of a job's time at %g&nbsp;J", *ours->key.delay_w);
+    report_put_prices(r, s);
 }
 
 /* One sentence, with intervals over seeds where there are several. */

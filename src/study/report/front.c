@@ -1,30 +1,41 @@
-/* The front: energy against time, gogh along its prices, rivals as points. */
+/* The front: energy against time, a line for each policy along its prices. */
 #include "study/report/inner.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Points of one line at most: prices that somebody tries. */
-#define POINTS_MAX 64
+#include "base/text/words.h"
 
-/* The cluster's own price comes first. */
-static double price_of(const double *price_w)
+/* ---- lines ---- */
+
+/* Groups of one policy that differ in one price, from cheap to dear. */
+struct front_line {
+    int n;
+    const struct run_group **groups;    // (n)
+};
+
+static bool is_along_delay(const struct scenario *s)
 {
-    return price_w != NULL ? *price_w : -1;
+    return s->n_delays > 1;
 }
 
-/* By what a second of delay costs, then by what a broken promise does. */
-static int by_price(const void *a, const void *b)
+/* What a broken promise costs where nothing was tried. */
+static double usual_promise_w(const struct scenario_results *s)
 {
-    const struct run_group *x = *(const struct run_group *const *)a;
-    const struct run_group *y = *(const struct run_group *const *)b;
-    const double dx = price_of(x->key.delay_w), dy = price_of(y->key.delay_w);
-    const double px = price_of(x->key.promise_w), py = price_of(y->key.promise_w);
+    struct cluster_settings usual;
 
-    if (dx < dy || dx > dy)
-        return dx < dy ? -1 : 1;
-    return (px > py) - (px < py);
+    cluster_defaults(&usual);
+    return s->has_cluster ? s->cluster.settings.promise_w : usual.promise_w;
+}
+
+static double price_of(const struct scenario_results *s, const struct run_group *c)
+{
+    const double usual_w = c->rows[0]->result.effective_delay_w;
+
+    if (!is_along_delay(s->scenario))
+        return c->key.promise_w != NULL ? *c->key.promise_w : usual_promise_w(s);
+    return c->key.delay_w != NULL ? *c->key.delay_w : isfinite(usual_w) ? usual_w : 0;
 }
 
 static bool is_on_front(const struct scenario_results *s, const struct run_group *c, double load)
@@ -33,32 +44,57 @@ static bool is_on_front(const struct scenario_results *s, const struct run_group
            c->key.has_limits == scenario_footing(s, load) && strcmp(c->key.policy, "bound") != 0;
 }
 
-/* gogh's groups at a load that begin with the same, with a price of their own, in order. */
-static int line_of(const struct report *r, const struct scenario_results *s, double load,
-                   enum knowledge knows, const struct run_group ***out)
+static bool is_one_line(const struct study_run *a, const struct study_run *b)
+{
+    return strcmp(a->policy, b->policy) == 0 && a->knows == b->knows &&
+           (!is_along_delay(a->scenario) || price_is_same(a->promise_w, b->promise_w));
+}
+
+/* Among those that are there already, in their order. */
+static void insert(const struct scenario_results *s, struct front_line *l,
+                   const struct run_group *c)
+{
+    int at = l->n++;
+
+    for (; at > 0 && price_of(s, l->groups[at - 1]) > price_of(s, c); at--)
+        l->groups[at] = l->groups[at - 1];
+    l->groups[at] = c;
+}
+
+static void add_group(const struct report *r, const struct scenario_results *s,
+                      const struct run_group *c, struct front_line *lines, int *n)
+{
+    int i = 0;
+
+    while (i < *n && !is_one_line(&lines[i].groups[0]->key, &c->key))
+        i++;
+    if (i == *n)
+        lines[(*n)++].groups = ARENA_ARRAY(r->a, const struct run_group *, (size_t)s->n_groups);
+    insert(s, &lines[i], c);
+}
+
+/* gogh's first, then everybody else's. Returns how many. */
+static int lines_of(const struct report *r, const struct scenario_results *s, double load,
+                    struct front_line **out)
 {
     int n = 0;
 
-    *out = ARENA_ARRAY(r->a, const struct run_group *, (size_t)s->n_groups);
-    for (int i = 0; i < s->n_groups && n < POINTS_MAX; i++) {
-        const struct run_group *c = &s->groups[i];
-
-        if (is_on_front(s, c, load) && c->key.knows == knows &&
-            strcmp(c->key.policy, "gogh") == 0 &&
-            (c->key.delay_w != NULL || c->key.promise_w != NULL))
-            (*out)[n++] = c;
-    }
-    qsort(*out, (size_t)n, sizeof **out, by_price);
+    *out = ARENA_ARRAY(r->a, struct front_line, (size_t)s->n_groups);
+    for (int is_other = 0; is_other < 2; is_other++)
+        for (int i = 0; i < s->n_groups; i++)
+            if (is_on_front(s, &s->groups[i], load) &&
+                (strcmp(s->groups[i].key.policy, "gogh") != 0) == is_other)
+                add_group(r, s, &s->groups[i], *out, &n);
     return n;
 }
 
 bool report_has_front(const struct report *r, const struct scenario_results *s)
 {
-    const struct run_group **line;
+    struct front_line *lines;
 
     for (int l = 0; l < s->n_loads; l++)
-        for (int k = 0; k < s->n_knows; k++)
-            if (line_of(r, s, s->loads[l], s->knows[k], &line) > 1)
+        for (int i = lines_of(r, s, s->loads[l], &lines); i > 0; i--)
+            if (lines[i - 1].n > 1)
                 return true;
     return false;
 }
@@ -76,62 +112,61 @@ static const struct front_panel {
 };
 #define N_PANELS ((int)(sizeof panels / sizeof panels[0]))
 
-/* "60 W"; "" of who goes by the cluster's prices. */
+/* "60 W", "auto"; "" of who does not mind. */
 static const char *price_label(const struct report *r, const struct study_run *k)
 {
-    const double *price_w = k->delay_w != NULL ? k->delay_w : k->promise_w;
+    const bool is_delay = is_along_delay(k->scenario);
+    const double *price_w = is_delay ? k->delay_w : k->promise_w;
 
-    return price_w != NULL ? arena_printf(r->a, "%g W", *price_w) : "";
+    if (price_w != NULL)
+        return arena_printf(r->a, "%s W", words_number(r->a, *price_w));
+    return (is_delay ? study_run_minds_delay(k) : study_run_minds_promise(k)) ? "auto" : "";
 }
 
-static struct plot_series series_of(const struct report *r, const struct run_group *const *groups,
-                                    int n, enum report_figure f, const char *name)
+/* What all points of the line have. */
+static const char *line_title(const struct report *r, const struct scenario_results *s,
+                              const struct front_line *l)
 {
-    const char **labels = ARENA_ARRAY(r->a, const char *, (size_t)n);
-    double *v = ARENA_ARRAY(r->a, double, 2 * (size_t)n);
+    struct study_run k = l->groups[0]->key;
 
-    for (int i = 0; i < n; i++) {
-        labels[i] = price_label(r, &groups[i]->key);
-        v[i] = group_spread(r, groups[i], f).mean;
-        v[n + i] = group_spread(r, groups[i], REPORT_ENERGY).mean;
-    }
-    return (struct plot_series){ .name = name, .n = n, .x = v, .y = v + n, .labels = labels };
+    if (is_along_delay(s->scenario))
+        k.delay_w = NULL;
+    else
+        k.promise_w = NULL;
+    return report_group_title(r, s, &k);
 }
 
-/* Lines of gogh, one for each beginning, then everybody else as a point. */
-static int all_series(const struct report *r, const struct scenario_results *s, double load,
-                      enum report_figure f, struct plot_series out[PLOT_SERIES_MAX])
+static struct plot_series series_of(const struct report *r, const struct scenario_results *s,
+                                    const struct front_line *l, enum report_figure f)
 {
-    const struct run_group **line;
-    int n = 0;
+    const char **labels = ARENA_ARRAY(r->a, const char *, (size_t)l->n);
+    double *v = ARENA_ARRAY(r->a, double, 2 * (size_t)l->n);
 
-    for (int k = 0; k < s->n_knows && n < PLOT_SERIES_MAX; k++) {
-        const int n_line = line_of(r, s, load, s->knows[k], &line);
-        const char *name =
-            s->n_knows > 1 ? arena_printf(r->a, "gogh, %s", knowledge_title(s->knows[k])) : "gogh";
-
-        if (n_line > 0)
-            out[n++] = series_of(r, line, n_line, f, name);
+    for (int i = 0; i < l->n; i++) {
+        labels[i] = price_label(r, &l->groups[i]->key);
+        v[i] = group_spread(r, l->groups[i], f).mean;
+        v[l->n + i] = group_spread(r, l->groups[i], REPORT_ENERGY).mean;
     }
-    for (int i = 0; i < s->n_groups && n < PLOT_SERIES_MAX; i++) {
-        const struct run_group *c = &s->groups[i];
-
-        if (is_on_front(s, c, load) && c->key.delay_w == NULL && c->key.promise_w == NULL)
-            out[n++] = series_of(r, &c, 1, f, report_group_title(r, s, &c->key));
-    }
-    return n;
+    return (struct plot_series){
+        .name = line_title(r, s, l), .n = l->n, .x = v, .y = v + l->n, .labels = labels
+    };
 }
 
 static void put_panel(struct report *r, const struct scenario_results *s, double load,
                       const struct front_panel *panel)
 {
     struct plot_series series[PLOT_SERIES_MAX];
-    const int n = all_series(r, s, load, panel->figure, series);
+    struct front_line *lines;
+    int n = lines_of(r, s, load, &lines);
+
+    n = n < PLOT_SERIES_MAX ? n : PLOT_SERIES_MAX;
+    for (int i = 0; i < n; i++)
+        series[i] = series_of(r, s, &lines[i], panel->figure);
     const struct plot_lines p = {
         .title = arena_printf(r->a, "Energy against %s, %s, %s", panel->title, s->scenario->name,
                               load_title(r->a, load)),
-        .description = "A line joins gogh's runs in the order of their prices; a point is a policy "
-                       "that goes by none.",
+        .description = "A line joins a policy's runs in the order of their prices; a point is a "
+                       "policy that goes by none.",
         .width = 556,
         .height = 250,
         .x = { .label = panel->label, .low = (double)NAN, .high = (double)NAN },
@@ -165,7 +200,8 @@ static void put_row(struct report *r, const struct scenario_results *s, const st
 
 static void put_table(struct report *r, const struct scenario_results *s, double load)
 {
-    const struct run_group **line;
+    struct front_line *lines;
+    const int n = lines_of(r, s, load, &lines);
 
     PUT(r->out,
         "<div class=\"scroll\" tabindex=\"0\"><table><caption>%s, %s</caption>\n"
@@ -174,29 +210,19 @@ static void put_table(struct report *r, const struct scenario_results *s, double
         "<th scope=\"col\">promises kept, %%</th><th scope=\"col\">moves a job</th></tr></thead>\n"
         "<tbody>\n",
         html(r, s->scenario->name), load_title(r->a, load));
-    for (int k = 0; k < s->n_knows; k++) {
-        const int n = line_of(r, s, load, s->knows[k], &line);
-
-        for (int i = 0; i < n; i++)
-            put_row(r, s, line[i]);
-    }
-    for (int i = 0; i < s->n_groups; i++) {
-        const struct run_group *c = &s->groups[i];
-
-        if (is_on_front(s, c, load) && (strcmp(c->key.policy, "gogh") != 0 ||
-                                        (c->key.delay_w == NULL && c->key.promise_w == NULL)))
-            put_row(r, s, c);
-    }
+    for (int l = 0; l < n; l++)
+        for (int i = 0; i < lines[l].n; i++)
+            put_row(r, s, lines[l].groups[i]);
     PUT(r->out, "</tbody></table></div>\n");
 }
 
 void report_front(struct report *r)
 {
     PUT(r->out,
-        "<p>What a second of a job's time is worth, in watts, is gogh's one knob between energy "
-        "and time: each point of its line is one price, from cheap to dear. To the left and below "
-        "is better, of promises to the right. Who lies left of the line and below it beats "
-        "gogh.</p>\n");
+        "<p>What a second of a job's time is worth, in watts, is the one knob between energy and "
+        "time, and everybody whose plans it changes was run at the same prices: each point of a "
+        "line is one of them, from cheap to dear. To the left and below is better, of promises to "
+        "the right. Who lies left of gogh's line and below it beats gogh.</p>\n");
     for (int i = 0; i < r->n_scenarios; i++) {
         const struct scenario_results *s = &r->scenarios[i];
 

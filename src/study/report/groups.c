@@ -3,9 +3,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/words.h"
+
 const char *load_title(struct arena *a, double load)
 {
-    return load > 0 ? arena_printf(a, "load %g", load) : "trace as it is";
+    return load > 0 ? arena_printf(a, "load %s", words_number(a, load)) : "trace as it is";
 }
 
 const char *knowledge_title(enum knowledge k)
@@ -28,9 +30,10 @@ const char *report_group_title(const struct report *r, const struct scenario_res
     const char *title = k->policy;
 
     if (k->delay_w != NULL)
-        title = arena_printf(r->a, "%s at %g W", title, *k->delay_w);
+        title = arena_printf(r->a, "%s at %s W", title, words_number(r->a, *k->delay_w));
     if (k->promise_w != NULL)
-        title = arena_printf(r->a, "%s, promises at %g W", title, *k->promise_w);
+        title =
+            arena_printf(r->a, "%s, promises at %s W", title, words_number(r->a, *k->promise_w));
     if (s->n_knows > 1 && !scenario_is_oracle(k->policy))
         title = arena_printf(r->a, "%s, %s", title, knowledge_title(k->knows));
     return title;
@@ -48,6 +51,31 @@ static size_t count_rows(const struct results *b, const struct scenario *s)
     return n;
 }
 
+/* NaN is the cluster's own, as no list is. */
+static const double *shown_price(const double *prices_w, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (isnan(prices_w[i]))
+            return NULL;
+    return n > 0 ? &prices_w[n / 2] : NULL;
+}
+
+bool scenario_shows(const struct scenario_results *s, const struct study_run *k)
+{
+    return (!study_run_minds_delay(k) || price_is_same(k->delay_w, s->delay_w)) &&
+           (!study_run_minds_promise(k) || price_is_same(k->promise_w, s->promise_w));
+}
+
+void report_put_prices(struct report *r, const struct scenario_results *s)
+{
+    if (s->delay_w != NULL)
+        PUT(r->out, ", with a second of a job's time at %s&nbsp;J",
+            words_number(r->a, *s->delay_w));
+    if (s->promise_w != NULL)
+        PUT(r->out, "%s a broken promise at %s&nbsp;W", s->delay_w != NULL ? " and" : ", with",
+            words_number(r->a, *s->promise_w));
+}
+
 static struct scenario_results *results_of(struct report *r, const struct scenario *s)
 {
     const size_t n_rows = count_rows(r->results, s);
@@ -57,6 +85,8 @@ static struct scenario_results *results_of(struct report *r, const struct scenar
         if (r->scenarios[i].scenario == s)
             return &r->scenarios[i];
     more->scenario = s;
+    more->delay_w = shown_price(s->delays_w, s->n_delays);
+    more->promise_w = shown_price(s->promises_w, s->n_promises);
     more->groups = ARENA_ARRAY(r->a, struct run_group, n_rows);
     more->loads = ARENA_ARRAY(r->a, double, n_rows);
     more->knows = ARENA_ARRAY(r->a, enum knowledge, n_rows);
@@ -135,21 +165,12 @@ static bool is_asked(const struct group_query *w, int knows, const struct study_
 static const struct run_group *find(const struct scenario_results *s, const struct group_query *w,
                                     int knows)
 {
-    int n = 0, middle;
-
     for (int i = 0; i < s->n_groups; i++) {
         const struct study_run *k = &s->groups[i].key;
 
-        if (!is_asked(w, knows, k))
-            continue;
-        if (k->delay_w == NULL && k->promise_w == NULL)
+        if (is_asked(w, knows, k) && scenario_shows(s, k))
             return &s->groups[i];
-        n++;
     }
-    middle = n / 2;
-    for (int i = 0; i < s->n_groups && n > 0; i++)
-        if (is_asked(w, knows, &s->groups[i].key) && middle-- == 0)
-            return &s->groups[i];
     return NULL;
 }
 

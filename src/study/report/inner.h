@@ -31,7 +31,8 @@ struct scenario_results {
     int n_types;
     const char **types;    // names, as the first run has them
     struct cluster cluster;
-    bool has_cluster;    // the scenario has its text
+    bool has_cluster;                     // the scenario has its text
+    const double *delay_w, *promise_w;    // prices that stand for all that were tried (below)
 };
 
 struct report {
@@ -44,9 +45,16 @@ struct report {
 
 void report_sort(struct report *r);    // fills the scenarios
 
-/* A group as it is asked for, at the cluster's own prices or, where it was only tried with others,
- * at the middle one of these. 'knows' -1: any. Where it is given and no such group is there, an
- * oracle's or the first of that policy is taken. NULL: none.
+/* Whoever is compared has the same prices: the cluster's own or, where these were not tried, the
+ * middle one of those that were. Has the run them, as far as it minds?
+ */
+bool scenario_shows(const struct scenario_results *s, const struct study_run *k);
+
+/* ", with a second of a job's time at 60 J"; nothing where they are the cluster's own. */
+void report_put_prices(struct report *r, const struct scenario_results *s);
+
+/* A group as it is asked for, at the prices that are shown. 'knows' -1: any. Where it is given and
+ * no such group is there, an oracle's or the first of that policy is taken. NULL: none.
  */
 struct group_query {
     double load;

@@ -4,13 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The group that has all levers, of one that lacks one; NULL: it lacks none. */
+/* The group that has all levers, of one that lacks one; NULL: it lacks none, or is not shown. */
 static const struct run_group *lever_base(const struct scenario_results *s,
                                           const struct run_group *less)
 {
     const struct group_query w = { less->key.load, "gogh", true, "", (int)less->key.knows };
 
-    return less->key.without[0] != '\0' ? scenario_group(s, w) : NULL;
+    if (less->key.without[0] == '\0' || !scenario_shows(s, &less->key))
+        return NULL;
+    return scenario_group(s, w);
 }
 
 bool report_has_levers(const struct report *r, const struct scenario_results *s)
@@ -59,7 +61,8 @@ static const struct run_group *without(const struct scenario_results *s, double 
                                        const char *lever)
 {
     for (int i = 0; i < s->n_groups; i++)
-        if (s->groups[i].key.load == load && strcmp(s->groups[i].key.without, lever) == 0)
+        if (s->groups[i].key.load == load && strcmp(s->groups[i].key.without, lever) == 0 &&
+            scenario_shows(s, &s->groups[i].key))
             return &s->groups[i];
     return NULL;
 }

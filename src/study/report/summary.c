@@ -435,6 +435,7 @@ static void put_table(struct report *r, const struct scenario_results *s, enum k
         html(r, s->scenario->name), html(r, s->scenario->title));
     if (s->n_knows > 1)
         PUT(r->out, "; from %s", knowledge_title(knows));
+    report_put_prices(r, s);
     PUT(r->out, "</caption>\n");
     put_head(r, s, bits);
     PUT(r->out, "<tbody>\n");

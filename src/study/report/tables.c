@@ -141,7 +141,7 @@ void report_put_unfinished(struct report *r, const struct scenario_results *s,
 {
     const struct unfinished u = group_unfinished(c);
 
-    PUT(r->out, "%s, %s, %s power limits%s%s", html(r, c->key.policy),
+    PUT(r->out, "%s, %s, %s power limits%s%s", html(r, priced_title(r, c)),
         load_title(r->a, c->key.load), c->key.has_limits ? "with" : "without",
         c->key.without[0] != '\0' ? ", without " : "", c->key.without);
     if (s->n_knows > 1 && !scenario_is_oracle(c->key.policy))

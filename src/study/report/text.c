@@ -31,8 +31,9 @@ void report_assumptions(struct report *r)
         "<li><b>Power limits</b> are offered to every policy where the column says so. How speed "
         "and watts fall with a limit is a law fitted to Zeus's measurements.</li>\n"
         "<li><b>A promise</b> is a least speed. Waiting counts as breaking it.</li>\n"
-        "<li><b>A second of a job's time has a price</b> in gogh's decisions, and a broken promise, "
-        "which are not part of any energy shown here.</li>\n"
+        "<li><b>A second of a job's time has a price</b> in decisions, and a broken promise, the "
+        "same for every policy that weighs costs or chooses power limits; they are not part of any "
+        "energy shown here.</li>\n"
         "<li><b>Energy per unit of work</b> is taken over the steady window: from 20&nbsp;%% to "
         "100&nbsp;%% of the arrival period. A unit is one second alone on the reference GPU "
         "(P100 unless the scenario names another).</li>\n"
@@ -160,7 +161,7 @@ void report_scenario_assumptions(struct report *r, const struct scenario_results
     if (scenario_is_site(sc))
         PUT(r->out,
             "promises as they were. Seed %d has the jobs as they came; other seeds draw blocks of "
-            "a twentieth of them, in a row, with replacement, until there are as many, so that "
+            "a day or an eighth of the time, with replacement, until there are as many, so that "
             "intervals tell how much hangs on these very jobs. ",
             sc->first_seed);
     else if (sc->jobs == JOBS_ALIBABA)

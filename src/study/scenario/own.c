@@ -146,6 +146,18 @@ static int make_directory(const char *path, struct err *e)
     return 0;
 }
 
+static int make_record(struct arena *a, const struct own_options *o, const char *dir,
+                       struct record_files *f, struct err *e)
+{
+    int rc = access(o->record, R_OK) < 0
+                 ? err_set(e, errno, "%s: cannot be read: %s", o->record, strerror(errno))
+                 : make_directory(o->dir, e);
+
+    if (rc == 0)
+        rc = make_directory(dir, e);
+    return rc < 0 ? rc : rerun_end(a, o->record, take_record, f, e);
+}
+
 static int open_record(struct arena *a, const struct own_options *o, struct own_options *out,
                        struct err *e)
 {
@@ -154,14 +166,8 @@ static int open_record(struct arena *a, const struct own_options *o, struct own_
                               .cluster = arena_printf(a, "%s/site.cluster", dir),
                               .trace = arena_printf(a, "%s/site.trace", dir),
                               .truth = arena_printf(a, "%s/site.db", dir) };
-    int rc = access(o->record, R_OK) < 0
-                 ? err_set(e, errno, "%s: cannot be read: %s", o->record, strerror(errno))
-                 : make_directory(o->dir, e);
+    int rc = o->is_made ? 0 : make_record(a, o, dir, &f, e);
 
-    if (rc == 0)
-        rc = make_directory(dir, e);
-    if (rc == 0)
-        rc = rerun_end(a, o->record, take_record, &f, e);
     *out = (struct own_options){
         .cluster = o->cluster != NULL ? o->cluster : f.cluster,
         .trace = f.trace,
@@ -172,8 +178,7 @@ static int open_record(struct arena *a, const struct own_options *o, struct own_
 
 /* ---- the scenario ---- */
 
-/* A path that means the same from everywhere. */
-static int make_absolute(struct arena *a, const char **path, struct err *e)
+int own_absolute(struct arena *a, const char **path, struct err *e)
 {
     char whole[PATH_MAX];
 
@@ -239,11 +244,11 @@ int scenario_own(struct arena *a, const struct own_options *o, struct scenario *
         .n_seeds = USUAL_SEEDS,
     };
     if (rc == 0)
-        rc = make_absolute(a, &out->jobs_file, e);
+        rc = own_absolute(a, &out->jobs_file, e);
     if (rc == 0)
-        rc = make_absolute(a, &out->truth_file, e);
+        rc = own_absolute(a, &out->truth_file, e);
     if (rc == 0)
-        rc = make_absolute(a, &is.cluster, e);
+        rc = own_absolute(a, &is.cluster, e);
     if (rc == 0)
         rc = scenario_use_cluster(a, is.cluster, out, e);
     if (rc < 0)

@@ -19,7 +19,11 @@ struct own_options {
     const char *truth;                               // a store; NULL: the built-in tables
     const char *partition, *workload;                // of the accounting; NULL: all; usual
     const char *dir;                                 // where the files of a record go
+    bool is_made;                                    // they are there already
 };
+
+/* '*path' as it is meant from everywhere, in 'a'; NULL stays. -Exxx: there is no such file. */
+int own_absolute(struct arena *a, const char **path, struct err *e);
 
 /* The scenario "site": the jobs as they were, under the policies that sites think of. */
 int scenario_own(struct arena *a, const struct own_options *o, struct scenario *out, struct err *e);

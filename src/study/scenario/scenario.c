@@ -8,6 +8,8 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
+#include "base/text/text.h"
+#include "base/text/words.h"
 #include "optimize/policy/solver.h"
 #include "estimate/model/model.h"
 #include "sim/trace/import.h"
@@ -44,12 +46,12 @@ unsigned study_run_without(const struct study_run *k)
 /* "-delay60"; "" where it is the cluster's. */
 static const char *price_name(struct arena *a, const char *what, const double *price_w)
 {
-    return price_w != NULL ? arena_printf(a, "-%s%g", what, *price_w) : "";
+    return price_w != NULL ? arena_printf(a, "-%s%s", what, words_number(a, *price_w)) : "";
 }
 
 const char *study_run_name(struct arena *a, const struct study_run *k)
 {
-    const char *load = k->load > 0 ? arena_printf(a, "%g", k->load) : "full";
+    const char *load = k->load > 0 ? words_number(a, k->load) : "full";
     const char *knows = study_run_history(k) > 0
                             ? arena_printf(a, "history%d", study_run_history(k))
                             : knowledge_name(k->knows);
@@ -113,21 +115,43 @@ static void list_knowledge(struct run_list *l, struct study_run k)
 /* The 'i'th price of a list; NULL: the cluster's. */
 static const double *price_at(const double *prices_w, int i)
 {
-    return prices_w != NULL && !isnan(prices_w[i]) ? &prices_w[i] : NULL;
+    return isnan(prices_w[i]) ? NULL : &prices_w[i];
 }
 
-/* Prices are what gogh goes by; the others are points beside its line. */
+/* Does it weigh what places cost? Some policies do only where power limits are to be chosen, which
+ * is by cost under every policy.
+ */
+static bool weighs_cost(const struct study_run *k)
+{
+    static const char *const plain[] = { "gavel", "fifo-fastest", "fifo-random", "fifo-first",
+                                         "slurm" };
+    const int n_plain = sizeof plain / sizeof *plain;
+
+    return strcmp(k->policy, "bound") != 0 &&
+           (k->has_limits || text_find(plain, n_plain, k->policy) < 0);
+}
+
+bool study_run_minds_delay(const struct study_run *k)
+{
+    return weighs_cost(k) && strcmp(k->policy, "watts") != 0 && strcmp(k->without, "joules") != 0;
+}
+
+bool study_run_minds_promise(const struct study_run *k)
+{
+    return weighs_cost(k);
+}
+
+/* Everybody at every price that changes what it does. */
 static void list_prices(struct run_list *l, struct study_run k)
 {
     const struct scenario *s = k.scenario;
-    const bool is_priced = strcmp(k.policy, "gogh") == 0 || strcmp(k.policy, "gogh-oracle") == 0;
-    const int n_delays = is_priced && s->n_delays > 0 ? s->n_delays : 1;
-    const int n_promises = is_priced && s->n_promises > 0 ? s->n_promises : 1;
+    const bool minds_delay = study_run_minds_delay(&k) && s->n_delays > 0;
+    const bool minds_promise = study_run_minds_promise(&k) && s->n_promises > 0;
 
-    for (int d = 0; d < n_delays; d++)
-        for (int p = 0; p < n_promises; p++) {
-            k.delay_w = is_priced ? price_at(s->delays_w, d) : NULL;
-            k.promise_w = is_priced ? price_at(s->promises_w, p) : NULL;
+    for (int d = 0; d < (minds_delay ? s->n_delays : 1); d++)
+        for (int p = 0; p < (minds_promise ? s->n_promises : 1); p++) {
+            k.delay_w = minds_delay ? price_at(s->delays_w, d) : NULL;
+            k.promise_w = minds_promise ? price_at(s->promises_w, p) : NULL;
             list_knowledge(l, k);
         }
 }
@@ -402,7 +426,7 @@ void scenario_close(struct study_inputs *s)
     ground_close(&s->ground);
 }
 
-static bool is_same_price(const double *a, const double *b)
+bool price_is_same(const double *a, const double *b)
 {
     return a == NULL || b == NULL ? a == b : *a == *b;
 }
@@ -412,7 +436,7 @@ bool study_run_is_alike(const struct study_run *a, const struct study_run *b)
     return a->scenario == b->scenario && a->load == b->load && strcmp(a->policy, b->policy) == 0 &&
            a->has_sleep == b->has_sleep && a->has_limits == b->has_limits &&
            strcmp(a->without, b->without) == 0 && a->knows == b->knows &&
-           is_same_price(a->delay_w, b->delay_w) && is_same_price(a->promise_w, b->promise_w);
+           price_is_same(a->delay_w, b->delay_w) && price_is_same(a->promise_w, b->promise_w);
 }
 
 const char *scenario_power_model(const struct scenario *s)

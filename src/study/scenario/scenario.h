@@ -56,6 +56,7 @@ struct scenario {
     bool is_builtin;             // else its digest tells what it says
     const char *cluster;         // text of a cluster file; NULL: Alibaba's nodes, or in a file
     const char *cluster_file;    // where 'cluster' was read
+    const char *notice;          // what the cluster says in vain, for people
     enum scenario_truth truth;
     const char *truth_file;    // of TRUTH_STORE
     enum scenario_jobs jobs;
@@ -80,7 +81,7 @@ struct scenario {
     int history_jobs;                       // of KNOWS_HISTORY
     const char *model_file;                 // of KNOWS_MODEL
     const char *power_model;                // of the world; NULL: "additive"
-    int n_delays, n_promises;               // prices that 'gogh' is tried with; 0: the cluster's
+    int n_delays, n_promises;               // prices that runs are tried with; 0: the cluster's
     const double *delays_w, *promises_w;    // NaN: the cluster's
     int first_seed;
     int n_seeds;    // unless the caller says how many
@@ -125,6 +126,14 @@ int study_run_history(const struct study_run *k);
 /* The levers that it goes without, as bits 1 << enum lever (solver.h). */
 unsigned study_run_without(const struct study_run *k);
 
+/* Does the price of a second of a job's time, or of a broken promise, change what its policy does?
+ */
+bool study_run_minds_delay(const struct study_run *k);
+bool study_run_minds_promise(const struct study_run *k);
+
+/* Prices as a run has them. */
+bool price_is_same(const double *a, const double *b);
+
 /* Do two runs differ in nothing but the seed? */
 bool study_run_is_alike(const struct study_run *a, const struct study_run *b);
 
@@ -133,7 +142,7 @@ const char *study_run_name(struct arena *a, const struct study_run *k);
 
 /* The runs of a scenario with 'n_seeds' seeds (0: as many as it usually has), in order:
  * loads, then policies, limits, levers, prices, knowledge, seeds. Oracles ("gogh-oracle", "bound")
- * know the truth, once; prices are varied of 'gogh' and 'gogh-oracle'. Returns how many.
+ * know the truth, once; prices are varied of who minds them. Returns how many.
  */
 int scenario_runs(struct arena *a, const struct scenario *s, int n_seeds, struct study_run **out);
 

@@ -6,62 +6,20 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/rng.h"
 #include "base/text/file.h"
 #include "sim/history/history.h"
 #include "sim/history/sacct.h"
+#include "study/scenario/resample.h"
 
 #define SACCT_BYTES_MAX ((size_t)1 << 30)
-
-/* As `gogh advise` has them unless one says otherwise. */
-#define USUAL_WORKLOAD "ResNet-50"
-#define USUAL_SHARDS 2
-#define USUAL_TOLERANCE 1.1
-
-/* ---- other jobs of the same kind ---- */
-
-/* Blocks in a trace: long enough for queues to build up within one, and enough of them to differ
- * between seeds.
- */
-#define BLOCKS 20
-
-static double gap_before(const struct trace *t, int job)
-{
-    if (job > 0)
-        return t->jobs[job].at_s - t->jobs[job - 1].at_s;
-    return t->n_jobs > 1 ? (t->jobs[t->n_jobs - 1].at_s - t->jobs[0].at_s) / (t->n_jobs - 1) : 0;
-}
-
-void site_resample(struct arena *a, int seed, int n_jobs, struct trace *t)
-{
-    const int block = (t->n_jobs + BLOCKS - 1) / BLOCKS;
-    struct trace_job *drawn = ARENA_ARRAY(a, struct trace_job, (size_t)n_jobs);
-    double at_s = 0;
-    struct rng r;
-    int from = 0;
-
-    rng_init(&r, (uint64_t)seed, "blocks of jobs");
-    for (int i = 0; i < n_jobs; i++) {
-        if (i % block == 0)
-            from = (int)rng_below(&r, (uint64_t)t->n_jobs - (uint64_t)block + 1);
-        const int job = from + i % block;
-
-        at_s += i > 0 ? gap_before(t, job) : 0;
-        drawn[i] = t->jobs[job];
-        drawn[i].name = arena_printf(a, "%s.%d", t->jobs[job].name, i);
-        drawn[i].at_s = at_s;
-    }
-    t->jobs = drawn;
-    t->n_jobs = n_jobs;
-}
 
 /* ---- accounting ---- */
 
 static int read_history(struct arena *a, const struct scenario *s, const struct cluster *cl,
                         struct history *out, struct err *e)
 {
-    struct history_options o = { .from_s = -INFINITY, .to_s = INFINITY, .shards = USUAL_SHARDS };
-    const char *usual = s->workload != NULL ? s->workload : USUAL_WORKLOAD, *text;
+    struct history_options o = { .from_s = -INFINITY, .to_s = INFINITY, .shards = HISTORY_SHARDS };
+    const char *usual = s->workload != NULL ? s->workload : HISTORY_WORKLOAD, *text;
     struct sacct *sacct = ARENA_NEW(a, struct sacct);
     size_t len;
 
@@ -103,7 +61,7 @@ static int sacct_jobs(struct arena *a, const struct scenario *s, const struct cl
         rc = history_fit(&h, truth, e);
     if (rc < 0)
         return rc;
-    history_play(a, &h, truth, USUAL_TOLERANCE, false, &unused);
+    history_play(a, &h, truth, HISTORY_TOLERANCE, false, &unused);
     *out = h.trace;
     return 0;
 }
@@ -145,7 +103,10 @@ int site_jobs(struct arena *a, const struct study_run *k, const struct cluster *
     int rc =
         s->jobs == JOBS_TRACE ? trace_jobs(a, s, cl, out, e) : sacct_jobs(a, s, cl, truth, out, e);
 
-    if (rc == 0 && (s->n_jobs > 0 || k->seed != s->first_seed))
-        site_resample(a, k->seed, s->n_jobs > 0 ? s->n_jobs : out->n_jobs, out);
+    if (rc == 0 && (s->n_jobs > 0 || k->seed != s->first_seed)) {
+        const struct trace were = *out;
+
+        resample_count(a, &were, (uint64_t)k->seed, s->n_jobs > 0 ? s->n_jobs : were.n_jobs, out);
+    }
     return rc;
 }

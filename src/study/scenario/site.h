@@ -1,9 +1,8 @@
 /* site.h - a site's own jobs: a trace file, or what Slurm's accounting tells of.
  *
- * The first seed of a scenario has them as they were. Other seeds draw blocks of jobs that followed
- * each other, with replacement, until there are as many (a moving-block bootstrap), so that what
- * differs between seeds tells how much the figures hang on these very jobs. Made for scenario_open;
- * lives in the caller's arena.
+ * The first seed of a scenario has them as they were. Other seeds have blocks of them drawn anew
+ * (resample.h), until there are as many, so that what differs between seeds tells how much the
+ * figures hang on these very jobs. Made for scenario_open; lives in the caller's arena.
  */
 #ifndef STUDY_SITE_H
 #define STUDY_SITE_H
@@ -24,10 +23,5 @@ int site_named(struct arena *a, const struct scenario *s, const struct cluster *
  */
 int site_jobs(struct arena *a, const struct study_run *k, const struct cluster *cl,
               const struct truth *truth, struct trace *out, struct err *e);
-
-/* Blocks to draw 'n_jobs' jobs from; each has a twentieth of the trace, and keeps the times between
- * its arrivals. A job that comes again has another name.
- */
-void site_resample(struct arena *a, int seed, int n_jobs, struct trace *t);
 
 #endif

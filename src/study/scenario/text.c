@@ -461,9 +461,12 @@ static int check_cluster(struct arena *a, const char *file, struct scenario *s, 
     struct cluster cl;
     int rc = cluster_parse(a, file, s->cluster, strlen(s->cluster), &cl, e);
 
-    if (rc == 0 && cl.settings.power_model != POWER_ADDITIVE)
+    if (rc < 0)
+        return rc;
+    s->notice = cl.notice;
+    if (cl.settings.power_model != POWER_ADDITIVE)
         s->power_model = power_model_name((enum power_model)cl.settings.power_model);
-    return rc;
+    return 0;
 }
 
 static int take_cluster_text(struct scenario_parser *p, const char *text, size_t len, struct err *e)
@@ -504,14 +507,8 @@ static void begin_with(struct scenario *s)
     s->knows = s->history_jobs > 0 ? &history : &model;
 }
 
-static int check_whole(struct scenario_parser *p, struct err *e)
+int scenario_check(const char *file, const struct scenario *s, struct err *e)
 {
-    struct scenario *s = p->out;
-    const char *file = p->words.name;
-
-    begin_with(s);
-    if (!p->has_jobs)
-        return err_set(e, EINVAL, "%s: no jobs: add a line like 'jobs drawn 1000'", file);
     if (s->n_policies == 0)
         return err_set(e, EINVAL, "%s: no policy: add a line like 'policy fifo-fastest gogh'",
                        file);
@@ -527,9 +524,19 @@ static int check_whole(struct scenario_parser *p, struct err *e)
     if (s->jobs == JOBS_ALIBABA && s->history_jobs > 0)
         return err_set(e, EINVAL, "%s: Alibaba's pods are all there are: leave out 'history'",
                        file);
+    return 0;
+}
+
+static int check_whole(struct scenario_parser *p, struct err *e)
+{
+    struct scenario *s = p->out;
+
+    begin_with(s);
     if (s->title == NULL)
         s->title = "";
-    return 0;
+    if (!p->has_jobs)
+        return err_set(e, EINVAL, "%s: no jobs: add a line like 'jobs drawn 1000'", p->words.name);
+    return scenario_check(p->words.name, s, e);
 }
 
 static int count_lines(const char *text, size_t len)

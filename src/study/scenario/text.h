@@ -32,6 +32,9 @@ extern const char *const scenario_jobs_names[SCENARIO_JOBS],
 int scenario_parse(struct arena *a, const char *file, const char *text, size_t len,
                    struct scenario *out, struct err *e);
 
+/* Does what it says go together? -EINVAL; 'file', or its name, is for the message. */
+int scenario_check(const char *file, const struct scenario *s, struct err *e);
+
 /* Read and parse a file, and its cluster file where it names one. Files that it names are meant
  * from where it lies. Its name is the file's.
  */

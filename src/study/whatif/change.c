@@ -1,6 +1,7 @@
 #include "study/whatif/change.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define GPUS_MAX 100000     // that are added at once: more is a slip
 #define SIZE_MAX_GPUS 64    // of a node
+#define ADDED "added-"      // and a number: a node that is added
 
 /* ---- words ---- */
 
@@ -63,7 +65,7 @@ int change_parse_watts(const char *text, double *out, struct err *e)
 
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (strcmp(text + len, units[i].unit) == 0 &&
-            text_to_double((struct slice){ text, len }, out) == 0 && *out > 0 && *out <= 1e9) {
+            text_to_double((struct slice){ text, len }, out) == 0 && *out >= 0 && *out <= 1e9) {
             *out *= units[i].w;
             return 0;
         }
@@ -79,7 +81,8 @@ struct fleet {
     struct cluster *is;
     int **types;    // (n_nodes) of the nodes' GPUs
     int cap_nodes, cap_types;
-    int node_size;    // the site's largest
+    int node_size;      // the site's largest
+    int last_number;    // of a node that was added
 };
 
 static bool is_same_type(const char *one, const char *other)
@@ -169,31 +172,35 @@ static int largest_node(const struct cluster *cl)
     return most;
 }
 
-static bool has_node(const struct cluster *cl, const char *name)
+/* The greatest number of nodes that are called as those that are added; 0: there is none. */
+static int last_number(const struct cluster *cl)
 {
-    for (int i = 0; i < cl->n_nodes; i++)
-        if (strcmp(cl->nodes[i].name, name) == 0)
-            return true;
-    return false;
+    int last = 0, n;
+
+    for (int i = 0; i < cl->n_nodes; i++) {
+        const char *name = cl->nodes[i].name;
+
+        if (strncmp(name, ADDED, strlen(ADDED)) == 0 &&
+            parse_count(slice_of(name + strlen(ADDED)), INT_MAX / 2, &n))
+            last = n > last ? n : last;
+    }
+    return last;
 }
 
 static void add_node(struct fleet *f, int type, int size)
 {
     struct cluster *cl = f->is;
-    int *types = ARENA_ARRAY(f->arena, int, (size_t)size), number = 0;
-    const char *name;
+    int *types = ARENA_ARRAY(f->arena, int, (size_t)size);
 
-    do
-        name = arena_printf(f->arena, "added-%d", ++number);
-    while (has_node(cl, name));
     for (int g = 0; g < size; g++)
         types[g] = type;
     int cap = f->cap_nodes;    // the two grow alike
     ARENA_GROW(f->arena, f->types, cl->n_nodes, cap);
     ARENA_GROW(f->arena, cl->nodes, cl->n_nodes, f->cap_nodes);
     f->types[cl->n_nodes] = types;
-    cl->nodes[cl->n_nodes++] =
-        (struct cluster_node){ .name = name, .n_gpus = size, .types = types };
+    cl->nodes[cl->n_nodes++] = (struct cluster_node){
+        .name = arena_printf(f->arena, ADDED "%d", ++f->last_number), .n_gpus = size, .types = types
+    };
 }
 
 static int add_gpus(struct fleet *f, const struct fleet_change *c, struct err *e)
@@ -233,6 +240,7 @@ static void begin(struct fleet *f, const struct cluster *from)
     f->cap_nodes = from->n_nodes;
     f->cap_types = from->n_types;
     f->node_size = largest_node(from);
+    f->last_number = last_number(from);
     cl->nodes = ARENA_ARRAY(f->arena, struct cluster_node, n_nodes);
     f->types = ARENA_ARRAY(f->arena, int *, n_nodes);
     cl->types = ARENA_ARRAY(f->arena, struct gpu_type, n_types);

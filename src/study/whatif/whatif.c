@@ -15,7 +15,7 @@
 #include "sim/world/truth.h"
 #include "sim/world/world.h"
 #include "study/pool.h"
-#include "study/whatif/resample.h"
+#include "study/scenario/resample.h"
 
 #define YEAR_S (365 * 86400.0)
 #define KWH_J 3.6e6
@@ -102,21 +102,24 @@ double whatif_period_s(const struct trace *t)
 
 /* ---- one run ---- */
 
-/* What a period costs in which such jobs come: what runs on after it is the next one's beginning,
- * so GPUs that sleep meanwhile are counted once.
+/* What a period costs in which such jobs come. Where nobody is left before its end, GPUs idle, and
+ * sleep if there is time for that. What runs on after its end is in the next one's beginning, so
+ * what GPUs draw empty meanwhile is counted once.
  */
 static double period_j(const struct sim *s, const struct cluster *cl, double energy_j,
                        double period_s)
 {
+    const double after_s = cl->settings.sleep_after_s, rest_s = period_s - sim_now_s(s);
     int gpu = 0;
 
     for (int i = 0; i < cl->n_nodes; i++)
         for (int g = 0; g < cl->nodes[i].n_gpus; g++, gpu++) {
             const struct gpu_type *t = &cl->types[cl->nodes[i].types[g]];
+            const bool is_asleep = world_gpu_now(sim_world(s), gpu).is_asleep;
+            const double idle_s = is_asleep ? 0 : fmin(after_s, fmax(rest_s, 0));
+            const double empty_w = after_s < period_s ? t->sleep_w : t->idle_w;
 
-            energy_j += t->sleep_w * (period_s - sim_now_s(s));
-            if (!world_gpu_now(sim_world(s), gpu).is_asleep)
-                energy_j += (t->idle_w - t->sleep_w) * cl->settings.sleep_after_s;
+            energy_j += t->idle_w * idle_s + empty_w * (rest_s - idle_s);
         }
     return energy_j;
 }
@@ -198,8 +201,10 @@ static void take_results(struct whatif *w, const struct results *b)
         to[WHATIF_PROMISES] = r->promise_attainment;
         to[WHATIF_MEAN_JCT] = r->mean_jct_s;
         to[WHATIF_P95_JCT] = r->p95_jct_s;
-        v->n_unfinished += (double)(r->jobs - r->finished) / w->n_seeds;
+        v->n_unfinished += (double)(r->jobs - r->finished);
     }
+    for (int v = 0; v < w->n_variants; v++)
+        w->variants[v].n_unfinished /= w->n_seeds;
 }
 
 static struct study_run *make_keys(struct arena *a, const struct whatif *w)
@@ -327,17 +332,21 @@ double whatif_cost_kwh(const struct whatif *w, const struct whatif_variant *v)
 /* 0: nobody minds; else who does. */
 static int harm(const struct whatif *w, const struct whatif_variant *v)
 {
+    const struct whatif_variant *site = &w->variants[0];
     const double more = whatif_difference(w, v, WHATIF_PROMISES).mean;
 
-    return v->n_cannot > w->variants[0].n_cannot ? 2 : more < -WHATIF_PROMISES_LOST ? 1 : 0;
+    if (v->n_cannot > site->n_cannot || v->n_unfinished > site->n_unfinished)
+        return 2;
+    return more < -WHATIF_PROMISES_LOST ? 1 : 0;
 }
 
 static bool is_before(const struct whatif *w, const struct whatif_variant *a,
                       const struct whatif_variant *b)
 {
     const int one = harm(w, a), other = harm(w, b);
+    const double cost = whatif_cost_kwh(w, a), other_cost = whatif_cost_kwh(w, b);
 
-    return one != other ? one < other : whatif_cost_kwh(w, a) < whatif_cost_kwh(w, b);
+    return one != other ? one < other : cost < other_cost || (isnan(other_cost) && !isnan(cost));
 }
 
 void whatif_sort(struct whatif *w)

@@ -88,8 +88,9 @@ struct spread whatif_difference(const struct whatif *w, const struct whatif_vari
  */
 double whatif_cost_kwh(const struct whatif *w, const struct whatif_variant *v);
 
-/* Variants but the first, the best one to have first: those that all jobs can run in, of them those
- * in which not so much of the promised time is lost, a point, then by whatif_cost_kwh.
+/* Variants but the first, the best one to have first: those that jobs can run and finish in as at
+ * the site, of them those in which not so much of the promised time is lost, a point, then by
+ * whatif_cost_kwh; where nothing finished, which has no cost, last.
  */
 #define WHATIF_PROMISES_LOST 0.01
 void whatif_sort(struct whatif *w);

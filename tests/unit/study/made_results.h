@@ -131,6 +131,7 @@ static inline struct study_result made_result(struct arena *a, const struct stud
     r.coverage90 = 0.88;
     r.first_100_attainment = 0.96;
     r.next_attainment = 0.985;
+    r.effective_delay_w = k->delay_w != NULL ? *k->delay_w : 65;
     made_slices(a, k, &rng, &r);
     if (k->seed == SCENARIO_FIRST_SEED)
         made_stays(a, k, &rng, &r);

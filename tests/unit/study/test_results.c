@@ -390,6 +390,7 @@ TEST(results_json_has_a_row_a_run_with_all_its_keys)
         "moves_per_job",
         "p95_jct_s",
         "delay_w",
+        "effective_delay_w",
         "promise_w",
         "history_jobs",
         "allocation_efficiency",

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "catalog/cluster/state.h"
+#include "optimize/policy/solver.h"
 #include "sim/sim.h"
 #include "sim/world/world.h"
 #include "study/run.h"
@@ -254,6 +255,67 @@ TEST(the_bound_lies_below_and_has_no_schedule)
     ck_assert(bound.energy_j_per_work > 0 && isnan(bound.promise_attainment));
     ck_assert(bound.n_slices == 0 && bound.n_intervals == 0 && bound.moves == 0);
     NEAR(bound.work_s, run.work_s);
+    arena_release(&a);
+}
+
+/* The figures of a run at a price. */
+static struct study_result priced(struct arena *a, struct study_run k, const double *delay_w,
+                                  const double *promise_w)
+{
+    struct study_result r;
+    struct err e = { 0 };
+
+    k.delay_w = delay_w;
+    k.promise_w = promise_w;
+    ck_assert_msg(study_run_do(a, &k, NULL, &r, &e) == 0, "%s", e.text);
+    return r;
+}
+
+static const double cheap_w = 5, dear_w = 2000;
+
+/* Who is run at one price only would have done the same at another. */
+static void check_minds(struct arena *a, const struct study_run *k)
+{
+    if (!study_run_minds_delay(k))
+        ck_assert_msg(priced(a, *k, &cheap_w, NULL).energy_kwh ==
+                          priced(a, *k, &dear_w, NULL).energy_kwh,
+                      "%s minds the price of delay", k->policy);
+    if (!study_run_minds_promise(k))
+        ck_assert_msg(priced(a, *k, NULL, &cheap_w).energy_kwh ==
+                          priced(a, *k, NULL, &dear_w).energy_kwh,
+                      "%s minds the price of a promise", k->policy);
+}
+
+TIMES(who_minds_no_price_does_the_same_at_any, 2)
+{
+    struct study_run k = key_of("gogh", 11);
+    struct scenario few = small;
+    struct arena a;
+
+    arena_init(&a);
+    few.n_jobs = 40;
+    k.scenario = &few;
+    k.has_limits = _i == 1;
+    for (int i = 0; solver_at(i) != NULL; i++) {
+        k.policy = solver_at(i)->name;
+        check_minds(&a, &k);
+    }
+    k.policy = "gogh";
+    k.without = "joules";
+    check_minds(&a, &k);
+    arena_release(&a);
+}
+
+/* The price of delay decides which limits it chooses. */
+TEST(who_only_chooses_limits_minds_the_price_of_delay)
+{
+    struct study_run k = key_of("fifo-fastest", 11);
+    struct arena a;
+
+    arena_init(&a);
+    k.has_limits = true;
+    ck_assert(study_run_minds_delay(&k));
+    ck_assert(priced(&a, k, &cheap_w, NULL).energy_kwh < priced(&a, k, &dear_w, NULL).energy_kwh);
     arena_release(&a);
 }
 

@@ -594,7 +594,10 @@ static const struct {
     { "a later version",
       "{\"what\":\"begin\",\"time_s\":1,\"version\":3,"
       "\"store\":\"r.db\",\"sleeps\":false,\"settings\":\"set theta 2\\n\"}\n",
-      "test:1: begin: 'version'" },
+      "test:1: begin: 'version' is 3, and this gogh reads 2: use the gogh that came with" },
+    { "an earlier one", "{\"what\":\"begin\",\"time_s\":1,\"version\":1}\n",
+      "test:1: begin: 'version' is 1, and this gogh reads 2: use the gogh that came with the goghd "
+      "that wrote it, or move the record away, and goghd begins a new one at its next start" },
     { "a store elsewhere",
       "{\"what\":\"begin\",\"time_s\":1,\"version\":2,"
       "\"store\":\"../r.db\",\"sleeps\":false,\"settings\":\"set theta 2\\n\"}\n",

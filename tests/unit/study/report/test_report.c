@@ -662,9 +662,74 @@ TEST(a_sweep_of_prices_draws_the_front)
     ck_assert_int_eq(count_of(front, "<figcaption>Energy against moves, load "), 3);
     /* In the table of the front and in that of all policies, at each of three loads. */
     ck_assert_int_eq(count_of(front, "<th scope=\"row\">gogh at 240 W</th>"), 2 * 3);
-    ck_assert_int_eq(count_of(front, "<th scope=\"row\">gavel</th>"), 2 * 3);
+    ck_assert_int_eq(count_of(front, "<th scope=\"row\">gavel at 240 W</th>"), 2 * 3);
+    ck_assert_int_eq(count_of(front, "<th scope=\"row\">gavel</th>"), 0);
     /* Where one of them stands for gogh, it is the middle one, and that is said. */
     ck_assert_ptr_nonnull(strstr(text, "with a second of a job's time at 60&nbsp;J: against "));
+}
+
+static struct results_row priced_row(const struct scenario *s, const char *policy,
+                                     const double *delay_w, double joules)
+{
+    struct results_row row = tiny_row(policy, 1, true, joules, 0.9);
+
+    row.key.scenario = s;
+    row.key.delay_w = delay_w;
+    row.result.effective_delay_w = delay_w != NULL ? *delay_w : 65;
+    return row;
+}
+
+TEST(everybody_is_compared_at_the_same_price)
+{
+    static const double some[] = { 15, 60, 240 }, with_auto[] = { 15, (double)NAN };
+    struct scenario s = tiny;
+    struct results_row rows[] = {
+        priced_row(&s, "gavel", &some[0], 50), priced_row(&s, "gavel", &some[1], 100),
+        priced_row(&s, "gavel", NULL, 1000),   priced_row(&s, "gogh", &some[0], 45),
+        priced_row(&s, "gogh", &some[1], 80),  priced_row(&s, "gogh", NULL, 700),
+    };
+    const struct results b = results_of(rows, 6);
+
+    s.n_delays = 3;
+    s.delays_w = some;
+    ck_assert_ptr_nonnull(strstr(page_of(&b), "at 60&nbsp;J: against gavel, the strongest rival, "
+                                              "gogh changes energy per unit of work by "
+                                              "\u221220.0&nbsp;%"));
+    s.n_delays = 2;
+    s.delays_w = with_auto;
+    ck_assert_ptr_nonnull(strstr(page_of(&b), "load 0.5: against gavel, the strongest rival, gogh "
+                                              "changes energy per unit of work by "
+                                              "\u221230.0&nbsp;%"));
+}
+
+TEST(of_two_prices_each_promise_has_a_line)
+{
+    static const double delays[] = { 15, (double)NAN }, promises[] = { 300, 3000 };
+    struct scenario s = tiny;
+    struct results_row rows[8];
+    int n = 0;
+
+    s.n_delays = s.n_promises = 2;
+    s.delays_w = delays;
+    s.promises_w = promises;
+    for (int i = 0; i < 8; i++) {
+        const double *delay_w = i % 2 == 0 ? &delays[0] : NULL;
+
+        rows[n] = priced_row(&s, i < 4 ? "gavel" : "gogh", delay_w, 100 + i);
+        rows[n++].key.promise_w = &promises[i / 2 % 2];
+    }
+    const struct results b = results_of(rows, n);
+    const char *text = page_of(&b), *front = strstr(text, "<h2 id=\"front\">");
+    const char *chart = strstr(front, "<svg"), *end = strstr(chart, "</svg>");
+
+    chart = arena_strndup(&arena, chart, (size_t)(end - chart));
+    ck_assert_ptr_nonnull(strstr(text, "at load 0.5, with a broken promise at 3000&nbsp;W: against "
+                                       "gavel"));
+    ck_assert_int_eq(count_of(chart, ">gogh, promises at 300 W<"), 1);
+    ck_assert_int_eq(count_of(chart, ">gavel, promises at 3000 W<"), 1);
+    ck_assert_int_eq(count_of(chart, ">15 W<"), 4);
+    ck_assert_int_eq(count_of(chart, ">auto<"), 4);
+    ck_assert_ptr_nonnull(strstr(front, ">gogh at 15 W, promises at 3000 W<"));
 }
 
 TEST(without_a_sweep_there_is_no_front)

@@ -36,6 +36,8 @@ static const struct {
       "reference-0.9-bound-limits-truth-s11" },
     { "levers", 0, 3 * 7 * 3, "levers-0.3-gogh-limits-empty-s11",
       "levers-0.9-gogh-limits-less-joules-empty-s13" },
+    { "front", 0, 3 * 4 * 5 * 3, "front-0.3-fifo-promise-limits-delay15-empty-s11",
+      "front-0.9-gogh-limits-delay240-empty-s13" },
     { "learning", 0, 2 * 2 * 3 * 3, "learning-0.6-fifo-promise-empty-s11",
       "learning-0.6-gogh-limits-others-s13" },
     { "builtin", 0, 10 * 2 * 4, "builtin-0.7-fifo-random-empty-s11",

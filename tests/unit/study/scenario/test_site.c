@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/map.h"
 #include "base/text/buf.h"
 #include "base/text/file.h"
 #include "catalog/catalog.h"
@@ -12,68 +11,6 @@
 #include "study/scenario/text.h"
 #include "unit/suite.h"
 #include "unit/support.h"
-
-/* Jobs whose steps tell their number; the gap before job i is 10 + i seconds. */
-static struct trace made(struct arena *a, int n)
-{
-    struct trace t = { .name = "made",
-                       .n_jobs = n,
-                       .jobs = ARENA_ARRAY(a, struct trace_job, (size_t)n) };
-
-    for (int i = 0; i < n; i++)
-        t.jobs[i] = (struct trace_job){ .name = arena_printf(a, "j%d", i),
-                                        .at_s = i == 0 ? 0 : t.jobs[i - 1].at_s + 10 + i,
-                                        .workload = "w",
-                                        .steps = i,
-                                        .n_gpus = 1,
-                                        .max_gpus = 1,
-                                        .deadline_s = (double)NAN };
-    return t;
-}
-
-TIMES(blocks_keep_their_order_and_their_gaps, 50)
-{
-    const int n = 1 + _i * 7, n_drawn = 1 + _i * 5, block = (n + 19) / 20;
-    struct map names = { 0 };
-    struct arena a;
-
-    arena_init(&a);
-    struct trace t = made(&a, n);
-    site_resample(&a, 12 + _i, n_drawn, &t);
-    ck_assert_int_eq(t.n_jobs, n_drawn);
-    ck_assert_double_eq(t.jobs[0].at_s, 0);
-    for (int i = 0; i < n_drawn; i++) {
-        const int was = (int)t.jobs[i].steps;
-
-        ck_assert_int_lt(map_get(&names, t.jobs[i].name), 0);
-        map_set(&names, t.jobs[i].name, i);
-        ck_assert(was >= 0 && was < n);
-        if (i % block != 0)
-            ck_assert_int_eq(was, (int)t.jobs[i - 1].steps + 1);
-        if (i > 0 && was > 0)
-            ck_assert_double_eq_tol(t.jobs[i].at_s - t.jobs[i - 1].at_s, 10 + was, 1e-6);
-    }
-    map_release(&names);
-    arena_release(&a);
-}
-
-TEST(seeds_draw_other_blocks_and_the_same_again)
-{
-    struct arena a;
-    int n_other = 0;
-
-    arena_init(&a);
-    struct trace one = made(&a, 200), same = made(&a, 200), other = made(&a, 200);
-    site_resample(&a, 12, 200, &one);
-    site_resample(&a, 12, 200, &same);
-    site_resample(&a, 13, 200, &other);
-    for (int i = 0; i < 200; i++) {
-        ck_assert_double_eq(one.jobs[i].steps, same.jobs[i].steps);
-        n_other += one.jobs[i].steps != other.jobs[i].steps;
-    }
-    ck_assert_int_gt(n_other, 100);
-    arena_release(&a);
-}
 
 static const char *put(struct arena *a, const char *dir, const char *name, const char *text)
 {

@@ -217,6 +217,57 @@ TEST(the_digest_of_a_file_tells_what_changes_runs)
     arena_release(&a);
 }
 
+/* Runs of each policy at two prices of delay and three of a promise. */
+static const struct {
+    const char *policy;
+    bool has_limits;
+    int n;
+} priced[] = {
+    { "gogh", false, 6 },         { "gogh", true, 6 },          { "gogh-oracle", false, 6 },
+    { "greedy", false, 6 },       { "gavel-cost", false, 6 },   { "pack", false, 6 },
+    { "eaco", false, 6 },         { "fifo-promise", false, 6 }, { "watts", false, 3 },
+    { "watts", true, 3 },         { "gavel", false, 1 },        { "gavel", true, 6 },
+    { "fifo-fastest", false, 1 }, { "fifo-fastest", true, 6 },  { "slurm", false, 1 },
+    { "slurm", true, 6 },         { "bound", false, 1 },        { "bound", true, 1 },
+};
+
+EACH(whoever_minds_a_price_is_run_at_all_of_them, priced)
+{
+    const char *text;
+    struct study_run *keys;
+    struct scenario s;
+    struct arena a;
+    struct err e = { 0 };
+
+    arena_init(&a);
+    text = arena_printf(&a,
+                        "node a v100:2\njobs drawn 10\nload 0.5\npolicy %s\nlimits %s\nseeds 1\n"
+                        "delay_w 15 240\npromise_w auto 300 3000\n",
+                        priced[_i].policy, priced[_i].has_limits ? "yes" : "no");
+    ck_assert_msg(scenario_parse(&a, "s", text, strlen(text), &s, &e) == 0, "%s", e.text);
+    ck_assert_int_eq(scenario_runs(&a, &s, 0, &keys), priced[_i].n);
+    arena_release(&a);
+}
+
+TEST(prices_and_loads_that_nearly_agree_are_other_runs)
+{
+    static const char text[] = "node a v100:2\njobs drawn 10\nload 0.12345678 0.12345679\n"
+                               "policy gogh\ndelay_w 123456.1 123456.2 1000000\nseeds 1\n";
+    struct study_run *keys;
+    struct scenario s;
+    struct arena a;
+    struct err e = { 0 };
+
+    arena_init(&a);
+    ck_assert_msg(scenario_parse(&a, "s", text, strlen(text), &s, &e) == 0, "%s", e.text);
+    s.name = "x";
+    ck_assert_int_eq(scenario_runs(&a, &s, 0, &keys), 6);
+    ck_assert_str_eq(study_run_name(&a, &keys[0]), "x-0.12345678-gogh-delay123456.1-empty-s11");
+    ck_assert_str_eq(study_run_name(&a, &keys[1]), "x-0.12345678-gogh-delay123456.2-empty-s11");
+    ck_assert_str_eq(study_run_name(&a, &keys[5]), "x-0.12345679-gogh-delay1000000-empty-s11");
+    arena_release(&a);
+}
+
 TEST(prices_and_beginnings_make_runs)
 {
     static const char text[] = LEAST "delay_w auto 30\nknows empty history\nhistory 50\nseeds 1\n";

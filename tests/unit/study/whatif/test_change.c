@@ -109,11 +109,11 @@ EACH(gpus_go_and_come, cases)
 
 static const struct {
     const char *text;
-    double want_w;    // 0: refused
+    double want_w;    // -1: refused
 } watts[] = {
-    { "20kW", 20000 }, { "500W", 500 }, { "500", 500 }, { "1.5e3W", 1500 },
-    { "20 kW", 0 },    { "20MW", 0 },   { "20kw", 0 },  { "", 0 },
-    { "kW", 0 },       { "0W", 0 },     { "-5W", 0 },   { "1e300kW", 0 },
+    { "20kW", 20000 }, { "500W", 500 }, { "500", 500 }, { "1.5e3W", 1500 }, { "0", 0 },
+    { "0W", 0 },       { "20 kW", -1 }, { "20MW", -1 }, { "20kw", -1 },     { "", -1 },
+    { "kW", -1 },      { "-5W", -1 },   { "-1", -1 },   { "1e300kW", -1 },
 };
 
 EACH(watts_have_units, watts)
@@ -122,11 +122,26 @@ EACH(watts_have_units, watts)
     double got = 0;
     int rc = change_parse_watts(watts[_i].text, &got, &e);
 
-    ck_assert_msg((rc == 0) == (watts[_i].want_w > 0), "'%s'", watts[_i].text);
+    ck_assert_msg((rc == 0) == (watts[_i].want_w >= 0), "'%s'", watts[_i].text);
     if (rc == 0)
         ck_assert_double_eq(got, watts[_i].want_w);
     else
         ck_assert_ptr_nonnull(strstr(e.text, "want watts, as 20kW"));
+}
+
+TEST(as_many_as_may_come_have_names_that_nobody_has)
+{
+    static const char text[] = "node added-7 k80:1\nnode added-x k80:1\nnode added-2 k80:1\n";
+    const struct fleet_change many = {
+        .is_added = true, .count = 100000, .type = "l40s", .node_size = 1
+    };
+    struct cluster before, after;
+
+    ck_assert_int_eq(cluster_parse(&arena, "t", text, strlen(text), &before, NULL), 0);
+    ck_assert_int_eq(change_apply(&arena, &before, &many, 1, &after, NULL), 0);
+    ck_assert_int_eq(after.n_nodes, 100003);
+    ck_assert_str_eq(after.nodes[3].name, "added-8");
+    ck_assert_str_eq(after.nodes[100002].name, "added-100007");
 }
 
 TEST(all_types_of_several_are_there_once)

@@ -116,26 +116,32 @@ TEST(time_costs_what_the_site_says)
 
 TEST(the_best_to_retire_comes_first)
 {
-    static const char *const want[] = { NULL, "saves", "costs", "breaks", "strands" };
-    struct whatif_variant v[5] = { { .type = NULL },
-                                   { .type = "strands", .n_cannot = 1 },
-                                   { .type = "breaks" },
-                                   { .type = "costs" },
-                                   { .type = "saves" } };
+    static const char *const want[] = { NULL,      "saves",  "costs", "breaks",
+                                        "strands", "stalls", "stops" };
+    enum { VARIANTS = sizeof want / sizeof *want };
+    struct whatif_variant v[VARIANTS] = { { .n_unfinished = 1 },
+                                          { .type = "stops", .n_unfinished = 36 },
+                                          { .type = "stalls", .n_unfinished = 1.5 },
+                                          { .type = "strands", .n_unfinished = 1, .n_cannot = 1 },
+                                          { .type = "breaks", .n_unfinished = 1 },
+                                          { .type = "costs", .n_unfinished = 1 },
+                                          { .type = "saves", .n_unfinished = 1 } };
     struct whatif w = { .n_seeds = 3,
-                        .n_variants = 5,
+                        .n_variants = VARIANTS,
                         .variants = v,
                         .period_s = 36000,
                         .n_jobs = 36,
                         .delay_w = 1000 };
 
     fill(&v[0], 0, 0, 0);
-    fill(&v[1], -50, 0, 0);
-    fill(&v[2], -40, 0, -0.02);
-    fill(&v[3], -20, 3, 0);    // what it saves is less than its time is worth
-    fill(&v[4], -10, 0, -0.005);
+    fill(&v[1], -90, NAN, 0);    // nothing finishes there
+    fill(&v[2], -45, 0, 0);
+    fill(&v[3], -50, 0, 0);
+    fill(&v[4], -40, 0, -0.02);
+    fill(&v[5], -20, 3, 0);    // what it saves is less than its time is worth
+    fill(&v[6], -10, 0, -0.005);
     whatif_sort(&w);
-    for (int i = 1; i < 5; i++)
+    for (int i = 1; i < VARIANTS; i++)
         ck_assert_str_eq(w.variants[i].type, want[i]);
     ck_assert_ptr_null(w.variants[0].type);
 }

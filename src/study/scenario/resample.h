@@ -6,8 +6,8 @@
  * every block is drawn equally often (the balanced bootstrap of Davison, Hinkley and Schechtman,
  * 1986): a mean over seeds does not depend on which of them had the long jobs.
  */
-#ifndef STUDY_WHATIF_RESAMPLE_H
-#define STUDY_WHATIF_RESAMPLE_H
+#ifndef STUDY_SCENARIO_RESAMPLE_H
+#define STUDY_SCENARIO_RESAMPLE_H
 
 #include <stdint.h>
 
@@ -27,5 +27,11 @@ int *resample_draw(struct arena *a, uint64_t seed, int n_draws, int n_blocks);
  */
 void resample_jobs(struct arena *a, const struct trace *t, double period_s, const int *blocks,
                    int n_blocks, struct trace *out);
+
+/* 'n_jobs' of 't', whose arrivals are its period: blocks of it in periods one after the other,
+ * until there are as many. Servers serve as long as they did.
+ */
+void resample_count(struct arena *a, const struct trace *t, uint64_t seed, int n_jobs,
+                    struct trace *out);
 
 #endif
