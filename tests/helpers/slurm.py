@@ -13,6 +13,7 @@ What Box (daemon.py) has, this has too: ask, get, must, jobs, job, metric, cli, 
     tool(*words)            tools/slurm-cluster on this cluster: tool("kill", "slurmctld", "STOP")
     slurm(*argv, user=)     a command of Slurm's, as a user; what it prints
     squeue(), placed()      Slurm's view: [{"id", "name", "state", ...}]; {name: nodes} of what runs
+    have_ended(n)           all of n jobs, by both: who is being moved runs nowhere and has not
     status()                the "slurm" object of /v1/status
     named(name)             the job of that name, as GET /v1/jobs/{id} has it
     work_log(), seen()      what the workers wrote: who began and ended; who was where beside whom
@@ -32,7 +33,7 @@ import threading
 import time
 
 from daemon import Box, CEILING_S, Failure, IS_ALL, check, read_bytes, run, until  # noqa: F401
-from daemon import check_deaths, until_gone
+from daemon import FINAL, check_deaths, until_gone
 
 SRC = os.environ.get("SRC") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 CLUSTER = os.path.join(SRC, "tools/slurm-cluster")
@@ -188,6 +189,10 @@ class Slurm(Box):
 
     def placed(self):
         return {j["name"]: j["nodes"] for j in self.squeue("running")}
+
+    def have_ended(self, n):
+        jobs = self.jobs()
+        return len(jobs) == n and all(j["state"] in FINAL for j in jobs) and not self.placed()
 
     # ---- the daemon ----
 

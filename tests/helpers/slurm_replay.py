@@ -13,7 +13,7 @@ import time
 
 from meter import Meter, gogh, locked
 from slurm import IS_ALL, Slurm, check, need_slurm, run, until
-from slurm_scenario import Jobs, ROWS, TYPES, factor, places, speed_of, table
+from slurm_scenario import Jobs, ROWS, TYPES, factor, speed_of, table
 
 NAMES = {"v100": "v100-16", "a100": "a100-40"}  # what the catalog calls them
 LOADS = dict(zip(ROWS, (0.45, 0.38, 0.52, 0.41, 0.36, 0.48)))  # of what is between idle and cap
@@ -89,8 +89,7 @@ def submit_all(s):
     for at_s, name, row, work_s, wish in JOBS:
         until("the time comes", lambda at_s=at_s: time.monotonic() - began >= at_s)
         jobs.submit(name, row, {"steps": round(work_s * speed_of(row, "v100"))}, wish)
-    until("all jobs have ended", lambda: len(s.jobs()) == len(JOBS) and not places(s) and
-          all(j["state"] == "finished" for j in s.jobs()))
+    until("all jobs have ended", lambda: s.have_ended(len(JOBS)))
     return jobs.names()
 
 

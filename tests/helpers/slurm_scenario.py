@@ -361,7 +361,7 @@ def scenario(s, n_waves, n_stay, n_wave, work_s):
         print("wave %d was there after %.0f s" % (wave, time.monotonic() - began), flush=True)
     with open(s.path("work/enough"), "w"):
         pass
-    until("all jobs have ended", lambda: not places(s) and not s.placed())
+    until("all jobs have ended", lambda: s.have_ended(jobs.n))
     return jobs, stayers, before
 
 
