@@ -9,8 +9,10 @@
  *     density(z) - z * P(gain > z) = z / uses
  *
  * so that z standard deviations are counted on, and plans take each place by what it is worth with
- * what it would teach. Once it is measured there is nothing left to hope for. A plan says what it
- * hopes for (plan.hope_w), and that is budgeted (cycle.h); promises are held against belief alone.
+ * what it would teach. What a step is worth goes by belief: a place that may turn out to be cheap
+ * makes no other one dearer. Once it is measured there is nothing left to hope for. A plan says what
+ * it hopes for (plan.hope_w), and that is budgeted (cycle.h); promises are held against belief
+ * alone.
  */
 #include <math.h>
 
@@ -166,6 +168,13 @@ void lower_probes(struct lowering *l)
                 p->hope[problem_cell(p, t, k, other)] = (float)(of_type[t] * beside);
             }
     }
-    for (long i = 0; i < n; i++)
+}
+
+void lower_hopes(struct lowering *l)
+{
+    struct problem *p = l->problem;
+    long n = problem_cell(p, p->n_types, 0, -1);
+
+    for (long i = 0; i < n && p->hope; i++)
         p->speed[i] *= p->hope[i];
 }

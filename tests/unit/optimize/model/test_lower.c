@@ -513,10 +513,13 @@ TEST(types_in_more_doubt_are_tried)
                            "job a w steps=1e6\njob b x steps=1e6\n");
     lower(&w, &l);
     ck_assert_ptr_null(l.problem.hope);
+    double value_j = l.problem.kinds[job_at(&w, &l, "a")->kind].value_j;
     w.options.may_probe = true;
     lower(&w, &l);
     ck_assert_double_eq(hope_of(&w, &l, "v100", "a", NULL), 1);
     ck_assert_double_gt(hope_of(&w, &l, "k80", "a", NULL), 1.2);
+    // Were it worth what the K80 is hoped to make of it, it would be worth less everywhere.
+    ck_assert_double_ge(l.problem.kinds[job_at(&w, &l, "a")->kind].value_j, 0.98 * value_j);
     ck_assert_double_eq_tol(hope_of(&w, &l, "v100", "b", NULL), 1, 1e-6);
     ck_assert_double_eq_tol(hope_of(&w, &l, "k80", "b", NULL), 1, 1e-6);
     world_release(&w);
