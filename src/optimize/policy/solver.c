@@ -13,7 +13,7 @@
  * it a move pays for the doubt about what it brings, too. Greedy has a margin of its own. Measured
  * in docs/experiments.md, "Moves".
  */
-#define MOVE_DOUBT 1.0
+#define MOVE_DOUBT 2.0
 
 bool solver_has_lever(const struct solver *self, enum lever l)
 {
