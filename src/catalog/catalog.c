@@ -622,11 +622,31 @@ static bool cell_add_speed(struct cell *cell, const struct measurement *m)
     return has_changed;
 }
 
+static void cell_add_limits(struct limit_sums *s, const struct measurement *m)
+{
+    const struct limit_reading *r = &m->seen;
+
+    if (r->noise > 0) {
+        double noise = fmax(r->noise, CATALOG_NOISE_MIN), weight = 1 / (noise * noise);
+        s->weight += weight;
+        s->x += weight * m->ln_pace;
+        s->xx += weight * m->ln_pace * m->ln_pace;
+        s->y += weight * r->ln_speed;
+        s->xy += weight * m->ln_pace * r->ln_speed;
+    }
+    if (r->watts_noise > 0) {
+        double noise = fmax(r->watts_noise, CATALOG_NOISE_MIN);
+        s->watts_xx += r->ln_law_w * r->ln_law_w / (noise * noise);
+        s->watts_xy += r->ln_law_w * r->ln_watts / (noise * noise);
+    }
+}
+
 /* True: its speed has changed for good. */
 static bool cell_add(struct cell *cell, const struct measurement *m)
 {
     bool has_changed = !isnan(m->throughput) && cell_add_speed(cell, m);
 
+    cell_add_limits(&cell->limits, m);
     if (!m->fits)
         cell->n_unfit++;
     if (!isnan(m->watts)) {
@@ -724,6 +744,13 @@ int catalog_record(struct catalog *c, const struct measurement *m, int64_t origi
         .time_s = m->time_s,
         .duration_s = m->duration_s,
         .noise = m->noise > 0 ? fmax(m->noise, CATALOG_NOISE_MIN) : (double)NAN,
+        .ln_pace = m->ln_pace,
+        .ln_undone = m->ln_undone,
+        .seen_ln_speed = m->seen.noise > 0 ? m->seen.ln_speed : (double)NAN,
+        .seen_noise = m->seen.noise > 0 ? m->seen.noise : (double)NAN,
+        .law_ln_watts = m->seen.watts_noise > 0 ? m->seen.ln_law_w : (double)NAN,
+        .seen_ln_watts = m->seen.watts_noise > 0 ? m->seen.ln_watts : (double)NAN,
+        .seen_watts_noise = m->seen.watts_noise > 0 ? m->seen.watts_noise : (double)NAN,
         .campaign = c->campaign_row[m->key.campaign],
         .origin = origin,
     };

@@ -54,6 +54,14 @@ static inline bool cell_key_is_plain(const struct cell_key *k)
     return k->campaign == CATALOG_SITE && cell_key_is_default(k);
 }
 
+/* What limits did to a workload alone on a type: sums, each weighted by 1/noise^2. x is ln of a
+ * limit's factor by the law, y of the speed as it was seen; of watts, both over those without.
+ */
+struct limit_sums {
+    double weight, x, xx, y, xy;
+    double watts_xx, watts_xy;
+};
+
 /* What the measurements of one cell add up to. Later ones do not wipe out earlier
  * ones: the mean is weighted by 1/noise^2. Unless the speed has changed for good
  * (drift.h): then those from before hardly count any more.
@@ -69,11 +77,18 @@ struct cell {
     double speed_scatter;         // sum of (distance from the mean / noise)^2
     double ln_watts;              // mean
     double ln_pace, ln_undone;    // means as ln_speed: of those of its measurements
+    struct limit_sums limits;     // of a workload alone
     double last_s;                // time of the newest measurement
     struct cusum drift;
     double drift_s;       // when the last change was noticed
     uint16_t n_drifts;    // how often
     uint16_t n_behind;    // changes of its whole type or workload since it was measured
+};
+
+/* A measurement as it was seen, under a power limit or none; 'noise', 'watts_noise' 0: not. */
+struct limit_reading {
+    double ln_speed, noise;
+    double ln_law_w, ln_watts, watts_noise;    // by the law and as seen, over those without a limit
 };
 
 /* One observation, as it arrives. */
@@ -89,6 +104,7 @@ struct measurement {
      * what was added to ln throughput for it. 0 and 0: as it was seen.
      */
     double ln_pace, ln_undone;
+    struct limit_reading seen;    // what it says of limits
 };
 
 /* Variance of the cell's ln_speed as a mean (n_speed > 0): 1/weight where measurements

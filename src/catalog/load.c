@@ -168,6 +168,11 @@ static int load_batch(struct loader *l)
     return 0;
 }
 
+static double known(double v)
+{
+    return isfinite(v) ? v : 0;
+}
+
 static int load_measurement(void *self, const struct row_measurement *r)
 {
     struct loader *l = self;
@@ -181,6 +186,13 @@ static int load_measurement(void *self, const struct row_measurement *r)
         .time_s = r->time_s,
         .duration_s = r->duration_s,
         .noise = r->noise,
+        .ln_pace = known(r->ln_pace),
+        .ln_undone = known(r->ln_undone),
+        .seen = { .ln_speed = known(r->seen_ln_speed),
+                  .noise = known(r->seen_noise),
+                  .ln_law_w = known(r->law_ln_watts),
+                  .ln_watts = known(r->seen_ln_watts),
+                  .watts_noise = known(r->seen_watts_noise) },
     };
     if (!find_cell(l->c, r->workload, r->gpu_type, r->neighbour, &m->key))
         return err_set(l->e, EINVAL,

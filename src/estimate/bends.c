@@ -7,59 +7,50 @@
 #include "base/grow.h"
 #include "catalog/catalog.h"
 
-/* Sums, each weighted by 1/noise^2: of speeds, a line; of watts, one through 0. */
-struct bend_seen {
-    double weight, x, xx, y, xy;
-    double watts_xx, watts_xy;
-};
-
 void bends_release(struct bends *b)
 {
-    free(b->seen);
+    free(b->cell);
     *b = (struct bends){ 0 };
 }
 
-static struct bend_seen *seen_of(struct bends *b, int n_types, int workload, int type)
+static void make_room(struct bends *b, int workload)
 {
-    if (n_types != b->n_types) {
-        b->n = 0;
-        b->n_types = n_types;
-    }
-    if (workload >= b->n) {
-        size_t was = (size_t)b->n * (size_t)n_types, n = (size_t)workload + 64;
-        RESIZE(b->seen, n * (size_t)n_types);
-        memset(b->seen + was, 0, (n * (size_t)n_types - was) * sizeof *b->seen);
-        b->n = (int)n;
-    }
-    return &b->seen[workload * n_types + type];
+    int n = workload + 64;
+
+    if (workload < b->n)
+        return;
+    RESIZE(b->cell, (size_t)n * (size_t)b->n_types);
+    for (int i = b->n * b->n_types; i < n * b->n_types; i++)
+        b->cell[i] = -1;
+    b->n = n;
 }
 
-void bends_note(struct bends *b, int n_types, int workload, int type, double ln_pace,
-                double ln_speed, double noise)
+void bends_meet(struct bends *b, const struct catalog *c)
 {
-    struct bend_seen *s = seen_of(b, n_types, workload, type);
-    double weight = 1 / (noise * noise);
-
-    s->weight += weight;
-    s->x += weight * ln_pace;
-    s->xx += weight * ln_pace * ln_pace;
-    s->y += weight * ln_speed;
-    s->xy += weight * ln_pace * ln_speed;
+    if (b->n_types != c->n_types)
+        *b = (struct bends){ .cell = b->cell, .n_types = c->n_types };
+    for (; b->n_cells < c->n_cells; b->n_cells++) {
+        const struct cell_key *k = &c->cells[b->n_cells].key;
+        if (!cell_key_is_plain(k) || k->neighbour >= 0)
+            continue;
+        make_room(b, k->workload);
+        b->cell[k->workload * b->n_types + k->gpu_type] = b->n_cells;
+    }
 }
 
-void bends_note_watts(struct bends *b, int n_types, int workload, int type, double ln_law,
-                      double ln_watts, double noise)
+static const struct limit_sums *seen_of(const struct bends *b, const struct catalog *c,
+                                        int workload, int type)
 {
-    struct bend_seen *s = seen_of(b, n_types, workload, type);
+    static const struct limit_sums nothing;
+    int cell = workload < b->n ? b->cell[workload * b->n_types + type] : -1;
 
-    s->watts_xx += ln_law * ln_law / (noise * noise);
-    s->watts_xy += ln_law * ln_watts / (noise * noise);
+    return cell >= 0 ? &c->cells[cell].limits : &nothing;
 }
 
 /* The slope less 1, and its weight (0: nothing is said). */
-typedef double slope_f(const struct bend_seen *s, double *weight);
+typedef double slope_f(const struct limit_sums *s, double *weight);
 
-static double loss_of(const struct bend_seen *s, double *weight)
+static double loss_of(const struct limit_sums *s, double *weight)
 {
     double spread = s->weight > 0 ? s->xx - s->x * s->x / s->weight : 0;
 
@@ -67,7 +58,7 @@ static double loss_of(const struct bend_seen *s, double *weight)
     return *weight > 0 ? (s->xy - s->x * s->y / s->weight) / spread - 1 : 0;
 }
 
-static double draw_of(const struct bend_seen *s, double *weight)
+static double draw_of(const struct limit_sums *s, double *weight)
 {
     *weight = s->watts_xx > 1e-6 ? s->watts_xx : 0;
     return *weight > 0 ? s->watts_xy / s->watts_xx - 1 : 0;
@@ -86,7 +77,7 @@ static double family_bend(const struct bends *b, const struct catalog *c, int ex
 
     for (int i = 0; i < b->n && i < c->n_workloads; i++) {
         double weight;
-        double slope = slope_of(&b->seen[i * b->n_types + type], &weight);
+        double slope = slope_of(seen_of(b, c, i, type), &weight);
         if (i == except || weight == 0 || !w[i].family || !w[except].family ||
             strcmp(w[i].family, w[except].family) != 0)
             continue;
@@ -101,10 +92,8 @@ static double family_bend(const struct bends *b, const struct catalog *c, int ex
 static double bend_of(const struct bends *b, const struct catalog *c, int workload, int type,
                       slope_f *slope_of, double sd, double *left_sd)
 {
-    const struct bend_seen nothing = { 0 };
-    const struct bend_seen *s = workload < b->n ? &b->seen[workload * b->n_types + type] : &nothing;
     double var, weight, mean = family_bend(b, c, workload, type, slope_of, sd * sd, &var);
-    double own = slope_of(s, &weight);
+    double own = slope_of(seen_of(b, c, workload, type), &weight);
 
     var += (1 - FAMILY_SHARE) * sd * sd;
     *left_sd = sqrt(var / (var * weight + 1));
@@ -117,11 +106,11 @@ struct limit_bend bends_of(const struct bends *b, const struct catalog *c, int w
 
     if (type >= b->n_types)
         return limit_law;
-    const struct bend_seen *s = workload < b->n ? &b->seen[workload * b->n_types + type] : NULL;
+    const struct limit_sums *s = seen_of(b, c, workload, type);
     double loss = bend_of(b, c, workload, type, loss_of, LIMITS_LOSS_SD, &loss_sd);
     double draw = bend_of(b, c, workload, type, draw_of, LIMITS_DRAW_SD, &draw_sd);
     return (struct limit_bend){ .loss = fmin(fmax(1 + loss, 1.0 / 3), 3),
                                 .draw = fmin(fmax(1 + draw, 0.5), 2),
                                 .loss_sd = loss_sd,
-                                .at = s && s->weight > 0 ? s->x / s->weight : 0 };
+                                .at = s->weight > 0 ? s->x / s->weight : 0 };
 }

@@ -111,11 +111,13 @@ static void keep_up(struct estimator *e, bool is_other)
 
 void estimate_meet(struct estimator *e)
 {
+    bends_meet(&e->bends, e->catalog);
     keep_up(e, beliefs_meet(e->beliefs, &e->bends));
 }
 
 void estimate_refresh(struct estimator *e)
 {
+    bends_meet(&e->bends, e->catalog);
     keep_up(e, beliefs_refresh(e->beliefs, &e->bends));
 }
 

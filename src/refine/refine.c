@@ -33,19 +33,21 @@ static void note_surprise(struct refiner *r, const struct measurement *m)
 
 /* ---- what limits do ---- */
 
-static void note_bend(struct refiner *r, const struct measurement *seen, double ln_pace)
+static void note_speed(const struct measurement *seen, struct limit_reading *out)
 {
     const struct cell_key *k = &seen->key;
 
-    if (k->neighbour < 0 && k->n_gpus == 1 && seen->fits && seen->throughput > 0)
-        bends_note(&r->estimator->bends, r->catalog->n_types, k->workload, k->gpu_type, ln_pace,
-                   log(seen->throughput), hypot(noise_of(seen), READING_NOISE));
+    if (k->neighbour >= 0 || k->n_gpus != 1 || !seen->fits || !(seen->throughput > 0))
+        return;
+    out->ln_speed = log(seen->throughput);
+    out->noise = hypot(noise_of(seen), READING_NOISE);
 }
 
 /* What it drew under a limit, of what it is believed to draw without one: nobody is limited of whom
  * that was not measured.
  */
-static void note_draw(struct refiner *r, const struct measurement *seen)
+static void note_draw(const struct refiner *r, const struct measurement *seen,
+                      struct limit_reading *out)
 {
     const struct cell_key *k = &seen->key;
 
@@ -55,10 +57,11 @@ static void note_draw(struct refiner *r, const struct measurement *seen)
     struct cell_estimate is = estimate_cell(r->estimator, k->workload, k->gpu_type, -1);
     double w0 = (double)is.watts;
     double law_w = limits_apply(&r->catalog->types[k->gpu_type], k->limit_w, w0).watts;
-    if (law_w < w0)
-        bends_note_watts(&r->estimator->bends, r->catalog->n_types, k->workload, k->gpu_type,
-                         log(law_w / w0), log(seen->watts / w0),
-                         hypot(READING_NOISE, (double)is.watts_sd));
+    if (!(law_w < w0))
+        return;
+    out->ln_law_w = log(law_w / w0);
+    out->ln_watts = log(seen->watts / w0);
+    out->watts_noise = hypot(READING_NOISE, (double)is.watts_sd);
 }
 
 /* Under a deep limit everybody draws the limit. Watts tell what would be drawn without it only
@@ -113,6 +116,8 @@ int refine_take(struct refiner *r, const struct measurement *seen, struct err *e
 
     estimate_meet(r->estimator);    // who is new, whether or not somebody has asked since
     struct measurement m = unlimited(r, seen);
+    note_speed(seen, &m.seen);
+    note_draw(r, seen, &m.seen);
     note_surprise(&judged, &m);    // by what is believed before it is recorded
     int rc = catalog_begin(r->catalog, e);
     if (rc == 0)
@@ -120,7 +125,5 @@ int refine_take(struct refiner *r, const struct measurement *seen, struct err *e
     if (rc < 0)
         return rc;
     *r = judged;
-    note_bend(r, seen, m.ln_pace);
-    note_draw(r, seen);
     return 0;
 }

@@ -126,9 +126,10 @@ static int find_allowed(struct sim *s, struct err *e)
     return 0;
 }
 
-/* A cell of another catalog, as one measurement that weighs as much as all of its own. 'types' and
- * 'workloads' have the indices in 'to' of those there; -1: what that workload takes part in is left
- * out. 'campaign' is the one it belongs to in 'to'.
+/* A cell of another catalog: one measurement that weighs as much as all of its own and, where
+ * nothing else is known of it, all that these added up to. 'types' and 'workloads' have the indices
+ * in 'to' of those there; -1: what that workload takes part in is left out. 'campaign' is the one
+ * it belongs to in 'to'.
  */
 static int copy_cell(struct catalog *to, const struct cell *c, const int *types,
                      const int *workloads, int campaign, struct err *e)
@@ -150,7 +151,15 @@ static int copy_cell(struct catalog *to, const struct cell *c, const int *types,
     if ((c->n_speed == 0 && c->n_unfit == 0 && c->n_watts == 0) || m.key.workload < 0 ||
         (is_pair && m.key.neighbour < 0))
         return 0;
-    return catalog_record(to, &m, 0, e);
+    const bool is_new = catalog_cell(to, m.key) == NULL;
+    int rc = catalog_record(to, &m, 0, e);
+    if (rc == 0 && is_new) {
+        struct cell *is = &to->cells[catalog_cell(to, m.key) - to->cells];
+        *is = *c;
+        is->key = m.key;
+        is->last_s = is->drift_s = 0;    // of another time
+    }
+    return rc;
 }
 
 /* The indices that types and workloads of 'from' have in 'to', where they are added; -1: of the

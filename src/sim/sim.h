@@ -123,8 +123,8 @@ const struct estimator *sim_estimator(const struct sim *s);    // what the polic
 /* Sum of |measured / believed - 1| over the '*n' speeds measured so far. */
 void sim_learning(const struct sim *s, double *sum_abs_error, long *n);
 
-/* Into 'to' what was measured in 'from', each cell as one measurement of its weight, but for that
- * in which a workload of 'family' (NULL: none) takes part, as itself or as a neighbour.
+/* Into 'to' what was measured in 'from', all that each cell adds up to, but for that in which a
+ * workload of 'family' (NULL: none) takes part, as itself or as a neighbour.
  */
 int sim_adopt(struct catalog *to, const struct catalog *from, const char *family, struct err *e);
 

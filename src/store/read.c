@@ -111,7 +111,7 @@ int store_each_measurement(struct store *s, int64_t after_id, store_measurement_
 
 int store_each_observation(struct store *s, store_measurement_f *f, void *self, struct err *e)
 {
-    return each_measurement(s, 0, 13, f, self, e);
+    return each_measurement(s, 0, 20, f, self, e);
 }
 
 int store_each_event(struct store *s, int64_t after_seq, store_event_f *f, void *self,

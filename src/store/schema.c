@@ -256,6 +256,15 @@ static const char version_7[] =
 /* What a job's time is worth, beside the usual. */
 static const char version_8[] = "ALTER TABLE jobs ADD COLUMN urgency REAL NOT NULL DEFAULT 1;";
 
-const char *const store_migrations[] = { version_1, version_2, version_3, version_4,
-                                         version_5, version_6, version_7, version_8 };
+/* What power limits do is learned from measurements, and not learned again after a restart. */
+static const char version_9[] = "ALTER TABLE measurements ADD COLUMN ln_pace REAL;"
+                                "ALTER TABLE measurements ADD COLUMN ln_undone REAL;"
+                                "ALTER TABLE measurements ADD COLUMN seen_ln_speed REAL;"
+                                "ALTER TABLE measurements ADD COLUMN seen_noise REAL;"
+                                "ALTER TABLE measurements ADD COLUMN law_ln_watts REAL;"
+                                "ALTER TABLE measurements ADD COLUMN seen_ln_watts REAL;"
+                                "ALTER TABLE measurements ADD COLUMN seen_watts_noise REAL;";
+
+const char *const store_migrations[] = { version_1, version_2, version_3, version_4, version_5,
+                                         version_6, version_7, version_8, version_9 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -110,8 +110,14 @@ struct row_measurement {
     double time_s;        // when, since 1970; 0 for imported data without a time
     double duration_s;    // over how long; NaN: not known
     double noise;         // sd of ln throughput; NaN: not known
-    int64_t campaign;     // 0: the site's own
-    int64_t origin;       // the import it came from; 0: measured here
+
+    /* Of one under a power limit that is told as without it (struct measurement); NaN: not known */
+    double ln_pace, ln_undone;
+    double seen_ln_speed, seen_noise;
+    double law_ln_watts, seen_ln_watts, seen_watts_noise;
+
+    int64_t campaign;    // 0: the site's own
+    int64_t origin;      // the import it came from; 0: measured here
 };
 
 struct row_event {

@@ -49,7 +49,8 @@ const struct store_table table_campaigns = { "campaigns", "campaigns", 1, {
 const struct store_table table_measurements = { "measurements", "measurements", 0, {
     COLUMN(COLUMN_ROWID, id), C(workload), C(gpu_type), COLUMN(COLUMN_REF, neighbour), C(n_gpus),
     C(is_spread), C(fits), C(limit_w), C(throughput), C(watts), C(time_s), C(noise),
-    COLUMN(COLUMN_REF, campaign), C(duration_s), COLUMN(COLUMN_REF, origin),
+    C(ln_pace), C(ln_undone), C(seen_ln_speed), C(seen_noise), C(law_ln_watts), C(seen_ln_watts),
+    C(seen_watts_noise), COLUMN(COLUMN_REF, campaign), C(duration_s), COLUMN(COLUMN_REF, origin),
 } };
 #undef ROW
 #define ROW row_event

@@ -32,6 +32,9 @@ static inline void check_same_cell(const struct cell *a, const struct cell *b)
     ck_assert_int_eq(a->n_unfit, b->n_unfit);
     ck_assert_double_eq(a->ln_speed, b->ln_speed);
     ck_assert_double_eq(a->ln_watts, b->ln_watts);
+    ck_assert(a->n_watts == b->n_watts && a->ln_pace == b->ln_pace);
+    ck_assert_double_eq(a->ln_undone, b->ln_undone);
+    ck_assert_mem_eq(&a->limits, &b->limits, sizeof a->limits);
     ck_assert_double_eq(a->speed_weight, b->speed_weight);
     ck_assert_double_eq(a->speed_scatter, b->speed_scatter);
     ck_assert(a->n_past == b->n_past && a->n_drifts == b->n_drifts);

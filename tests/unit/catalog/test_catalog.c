@@ -331,6 +331,35 @@ EACH(odd_rows_of_a_store_are_refused_with_its_path, odd_rows)
     catalog_release(&again);
 }
 
+/* A restart is no reason to learn them again. */
+TEST(what_was_seen_of_limits_is_loaded_again)
+{
+    struct measurement m = speed((struct cell_key){ .workload = add_workload("a", NAN),
+                                                    .gpu_type = add_type("v100", 250),
+                                                    .neighbour = -1,
+                                                    .n_gpus = 1 },
+                                 5, 0.05);
+
+    record(m);    // says nothing of them
+    ck_assert_double_eq(c.cells[0].limits.weight, 0);
+    for (int i = 0; i < 3; i++) {
+        m.ln_pace = -0.2 * i;
+        m.ln_undone = 0.1 * i;
+        m.seen = (struct limit_reading){ .ln_speed = log(5) - 0.1 * i, .noise = 0.04 };
+        if (i == 2) {
+            m.seen.ln_law_w = -0.3;
+            m.seen.ln_watts = -0.4;
+            m.seen.watts_noise = 0.02;
+        }
+        record(m);
+    }
+    const struct limit_sums *sums = &c.cells[0].limits;
+    ck_assert_double_eq_tol(sums->weight, 3 / (0.04 * 0.04), 1e-6);
+    ck_assert_double_eq_tol(sums->x / sums->weight, -0.2, 1e-12);
+    ck_assert_double_eq_tol(sums->watts_xy / sums->watts_xx, 4.0 / 3, 1e-12);
+    check_reload();
+}
+
 TEST(rows_beyond_one_batch_are_all_loaded)
 {
     int w = add_workload("a", NAN), t = add_type("v100", 250);

@@ -430,8 +430,15 @@ EACH(what_was_measured_under_a_limit_counts_as_bends_have_it_now, kinds)
     ck_assert_int_eq(catalog_record(&c, &m, 0, NULL), 0);
     beliefs_refresh(&beliefs, &bends);
     ck_assert_double_eq_tol(beliefs_speed(&beliefs, 0, 0, -1).mean, seen - ln_pace, 0.1);
-    for (int i = 0; i < 400; i++)
-        bends_note(&bends, 2, 0, 0, i % 2 ? 0 : ln_pace, i % 2 ? 1 : 1 + 2 * ln_pace, 0.02);
+    struct measurement more = m;
+    for (int i = 0; i < 400; i++) {
+        more.ln_pace = i % 2 ? 0 : ln_pace;
+        more.seen = (struct limit_reading){ .ln_speed = 1 + 2 * more.ln_pace, .noise = 0.02 };
+        more.throughput = NAN;
+        more.watts = 100;
+        ck_assert_int_eq(catalog_record(&c, &more, 0, NULL), 0);
+    }
+    bends_meet(&bends, &c);
     ck_assert_int_eq(catalog_record(&c, &m, 0, NULL), 0);
     beliefs_refresh(&beliefs, &bends);
     ck_assert_double_eq_tol(beliefs_speed(&beliefs, 0, 0, -1).mean, seen - 2 * ln_pace, 0.1);

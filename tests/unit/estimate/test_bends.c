@@ -38,6 +38,33 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
+static void see(int workload, int type, double ln_pace, struct limit_reading seen)
+{
+    struct measurement m = {
+        .key = { .workload = workload, .gpu_type = type, .neighbour = -1, .n_gpus = 1 },
+        .fits = true,
+        .throughput = exp(seen.ln_speed),
+        .watts = NAN,
+        .noise = NAN,
+        .ln_pace = ln_pace,
+        .seen = seen
+    };
+
+    ck_assert_int_eq(catalog_record(&c, &m, 0, NULL), 0);
+    bends_meet(&b, &c);
+}
+
+static void see_speed(int workload, int type, double ln_pace, double ln_speed, double noise)
+{
+    see(workload, type, ln_pace, (struct limit_reading){ .ln_speed = ln_speed, .noise = noise });
+}
+
+static void see_watts(double ln_law_w, double ln_watts)
+{
+    see(0, 0, 0,
+        (struct limit_reading){ .ln_law_w = ln_law_w, .ln_watts = ln_watts, .watts_noise = 0.05 });
+}
+
 static const double deep = -0.5;    // ln factor of a deep limit, by the law
 
 /* 'n' speeds without a limit, and as many under a deep one, which takes 'loss' times what it says.
@@ -45,8 +72,8 @@ static const double deep = -0.5;    // ln factor of a deep limit, by the law
 static void see_both(int workload, int type, double loss, int n)
 {
     for (int i = 0; i < n; i++) {
-        bends_note(&b, TYPES, workload, type, 0, 2, 0.05);
-        bends_note(&b, TYPES, workload, type, deep, 2 + loss * deep, 0.05);
+        see_speed(workload, type, 0, 2, 0.05);
+        see_speed(workload, type, deep, 2 + loss * deep, 0.05);
     }
 }
 
@@ -78,7 +105,7 @@ TEST(who_has_no_family_has_nobody_s_bends)
 TEST(speeds_under_one_limit_say_where_they_were_measured_and_nothing_else)
 {
     for (int i = 0; i < 20; i++)
-        bends_note(&b, TYPES, 0, 0, deep, i % 2, 0.05);
+        see_speed(0, 0, deep, i % 2, 0.05);
     struct limit_bend is = bends_of(&b, &c, 0, 0);
     ck_assert_double_eq(is.loss, 1);
     ck_assert_double_eq_tol(is.loss_sd, LIMITS_LOSS_SD, 1e-12);
@@ -120,7 +147,7 @@ TIMES(without_kin_it_is_a_regression_with_a_prior, 10)
         weight[i] = 1 / (noise * noise);
         all += weight[i];
         at += weight[i] * x[i];
-        bends_note(&b, TYPES, STRANGER, 1, x[i], y[i], noise);
+        see_speed(STRANGER, 1, x[i], y[i], noise);
     }
     for (int i = 0; i < N; i++)
         for (int k = 0; k < i; k++) {
@@ -141,7 +168,7 @@ TEST(watts_teach_how_deep_a_limit_takes_them)
 
     for (int i = 1; i <= 6; i++) {
         double x = -0.15 * i;
-        bends_note_watts(&b, TYPES, 0, 0, x, 1.2 * x, 0.05);
+        see_watts(x, 1.2 * x);
         weight += x * x / (0.05 * 0.05);
     }
     double prior = LIMITS_DRAW_SD * LIMITS_DRAW_SD;
@@ -151,7 +178,7 @@ TEST(watts_teach_how_deep_a_limit_takes_them)
     ck_assert_double_eq(bends_of(&b, &c, STRANGER, 0).draw, 1);
     ck_assert(own.loss == 1 && own.at == 0);    // speeds are another matter
     for (int i = 0; i < 1000; i++)
-        bends_note_watts(&b, TYPES, 0, 0, -1, -9, 0.05);
+        see_watts(-1, -9);
     ck_assert_double_eq(bends_of(&b, &c, 0, 0).draw, 2);    // as far as it goes
 }
 
@@ -190,14 +217,38 @@ TEST(workloads_may_come_in_any_order)
     assert_law(bends_of(&b, &c, 69, 1));
 }
 
-TEST(a_new_type_makes_it_forget)
+TEST(a_new_type_makes_nobody_forget)
 {
+    int index;
+
     see_both(0, 0, 1.5, 5);
     see_both(LAST, 1, 1.5, 5);
-    bends_note(&b, TYPES + 1, LONER, TYPES, deep, 1, 0.05);
-    for (int type = 0; type <= TYPES; type++) {
-        assert_law(bends_of(&b, &c, 0, type));
-        assert_law(bends_of(&b, &c, LAST, type));
+    struct limit_bend first = bends_of(&b, &c, 0, 0), last = bends_of(&b, &c, LAST, 1);
+    ck_assert_int_eq(catalog_add_type(&c, gpu_type_builtin("p100"), &index, NULL), 0);
+    assert_law(bends_of(&b, &c, 0, index));    // before anybody has looked, too
+    see_speed(LONER, index, deep, 1, 0.05);
+    ck_assert_double_eq(bends_of(&b, &c, 0, 0).loss, first.loss);
+    ck_assert_double_eq(bends_of(&b, &c, LAST, 1).loss, last.loss);
+    assert_law(bends_of(&b, &c, LAST, index));
+    ck_assert_double_eq_tol(bends_of(&b, &c, LONER, index).at, deep, 1e-12);
+}
+
+/* Beside another, in a gang, of another site: nothing of that is about limits alone. */
+TEST(only_cells_of_one_alone_are_looked_at)
+{
+    const struct cell_key others[] = { { .neighbour = 1, .n_gpus = 1 },
+                                       { .neighbour = -1, .n_gpus = 2 } };
+
+    for (int i = 0; i < 2; i++) {
+        struct measurement m = { .key = others[i],
+                                 .fits = true,
+                                 .throughput = 2,
+                                 .watts = NAN,
+                                 .noise = NAN,
+                                 .ln_pace = deep,
+                                 .seen = { .ln_speed = 1, .noise = 0.05 } };
+        ck_assert_int_eq(catalog_record(&c, &m, 0, NULL), 0);
     }
-    ck_assert_double_eq_tol(bends_of(&b, &c, LONER, TYPES).at, deep, 1e-12);
+    bends_meet(&b, &c);
+    assert_law(bends_of(&b, &c, 0, 0));
 }

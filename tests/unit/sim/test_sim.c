@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
 #include "catalog/cluster/state.h"
 #include "estimate/estimate.h"
@@ -282,6 +283,35 @@ TEST(advancing_in_pieces_changes_nothing)
     sim_result(s, &pieces);
     ck_assert(pieces.energy_j == whole.energy_j && pieces.mean_jct_s == whole.mean_jct_s &&
               pieces.gpu_s == whole.gpu_s && pieces.n_events == whole.n_events);
+    sim_destroy(s);
+}
+
+/* Whoever begins with what a run has measured knows what it knew: how surely, and what limits do. */
+TEST(what_a_run_has_learned_is_handed_on)
+{
+    struct sim *s = begin(small_run("node a slow:2 fast:2\n" TYPES "set power_limits 1\n",
+                                    "job a at=0 workload=big steps=20000\n"
+                                    "job b at=0 workload=big steps=20000\n"
+                                    "job c at=900 workload=big steps=20000\n",
+                                    "gogh"));
+    struct catalog next;
+    struct err e = { 0 };
+    int n_seen = 0;
+
+    ck_assert_msg(sim_advance(s, INFINITY, &e) == 0, "%s", e.text);
+    const struct catalog *was = sim_catalog(s);
+    catalog_init(&next);
+    ck_assert_msg(sim_adopt(&next, was, NULL, &e) == 0, "%s", e.text);
+    for (int i = 0; i < next.n_cells; i++) {
+        const struct cell *is = &next.cells[i], *of = catalog_cell(was, is->key);
+        ck_assert(is->n_speed == of->n_speed && is->n_watts == of->n_watts);
+        ck_assert(is->ln_speed == of->ln_speed && is->ln_pace == of->ln_pace);
+        ck_assert_double_eq(cell_variance(is), cell_variance(of));
+        ck_assert_mem_eq(&is->limits, &of->limits, sizeof is->limits);
+        n_seen += is->limits.xx > 0;
+    }
+    ck_assert_int_gt(n_seen, 0);    // somebody was measured under a limit
+    catalog_release(&next);
     sim_destroy(s);
 }
 
