@@ -194,7 +194,7 @@ static void count_probes(struct cycle *c, double now_s, const struct plan *p)
 
     if (!(b->share > 0))
         return;
-    double lasted_s = now_s - b->since_s, fades = exp(-lasted_s / PROBE_MEMORY_S);
+    double lasted_s = fmax(now_s - b->since_s, 0), fades = exp(-lasted_s / PROBE_MEMORY_S);
     b->spent_j = b->spent_j * fades + b->hope_w * lasted_s;
     b->all_j = b->all_j * fades + b->watts * lasted_s;
     b->hope_w = p->hope_w;

@@ -101,7 +101,7 @@ struct cycle {
     } * refusals;
     int n_refusals, cap_refusals;
 
-    /* What trying pairs may cost, and has cost at most: a part of all energy. */
+    /* What trying types and pairs may cost, and has cost at most: a part of all energy. */
     struct probe_budget {
         double share;    // 0: options.may_probe is the owner's
         double spent_j, all_j;

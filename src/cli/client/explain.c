@@ -47,7 +47,7 @@ static void put_row(struct table *t, const json_t *c)
     const char *verdict = cell_text(a, c, "verdict");
     if (counted >= 1.005)
         verdict =
-            arena_printf(a, "%s (untried: counted on %.0f %% more)", verdict, 100 * (counted - 1));
+            arena_printf(a, "%s (in doubt: counted on %.0f %% more)", verdict, 100 * (counted - 1));
     table_put(t, wake_s > 0 ? arena_printf(a, "%s (asleep: wakes in %.0f s)", verdict, wake_s)
                             : verdict);
 }

@@ -64,7 +64,7 @@ struct candidate {
     int neighbour;              // job; -1: it would be alone
     int limit_w;                // under this power limit, the cheapest; 0: none
     double speed, low, high;    // steps/s believed; low and high hold with the stated confidence
-    double counted;             // of the speed by this factor was counted on: not 1 where untried
+    double counted;             // of the speed by this factor was counted on: not 1 where in doubt
     double watts;               // the GPU's draw with all on it (a gang's: of all its GPUs)
     double joules;              // what it adds to that until its work is done; NaN: unknown
     struct candidate_cost cost;    // NaN where it cannot run

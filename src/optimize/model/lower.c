@@ -206,8 +206,8 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     lower_probes(&l);
     lower_limits(&l);
     lower_values(&l);
-    lower_hopes(&l);
     lower_jobs(&l);
+    lower_hopes(&l);
     lower_misfits(&l);
     lower_nodes(&l);
     lower_power(&l);

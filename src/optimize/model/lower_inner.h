@@ -47,9 +47,9 @@ static inline double lower_weight(const struct job_spec *s)
 void lower_kinds(struct lowering *l);      // what kinds of work do on every type
 void lower_probes(struct lowering *l);     // types and pairs to be tried on purpose
 double lower_hope_z(double uses);          // standard deviations that a try is worth
-void lower_values(struct lowering *l);     // what a step is worth: after limits, before hopes
-void lower_hopes(struct lowering *l);      // what is hoped of the former is in speeds
+void lower_values(struct lowering *l);     // what a step is worth: after the power limits
 void lower_jobs(struct lowering *l);       // all but what is frozen
+void lower_hopes(struct lowering *l);      // count on the former in speeds: after values and jobs
 void lower_misfits(struct lowering *l);    // what the problem cannot say is frozen
 void lower_power(struct lowering *l);      // caps, and limits that must be lifted
 

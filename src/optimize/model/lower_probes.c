@@ -9,10 +9,10 @@
  *     density(z) - z * P(gain > z) = z / uses
  *
  * so that z standard deviations are counted on, and plans take each place by what it is worth with
- * what it would teach. What a step is worth goes by belief: a place that may turn out to be cheap
- * makes no other one dearer. Once it is measured there is nothing left to hope for. A plan says what
- * it hopes for (plan.hope_w), and that is budgeted (cycle.h); promises are held against belief
- * alone.
+ * what it would teach. What a step is worth, and the time a job has left, go without: a place that
+ * may turn out to be cheap makes no other one dearer. Once it is measured there is nothing left to
+ * hope for. A plan says what it hopes for (plan.hope_w), and that is budgeted (cycle.h); promises
+ * are held against belief alone.
  */
 #include <math.h>
 
@@ -30,6 +30,7 @@
 struct probe_kind {
     double left_s;    // the least that one of its jobs has left
     double uses;      // tries that the longest of them could make use of, and as many as there were
+    bool is_gang;     // all of its jobs have several GPUs: what one does is not learned from them
     double best;      // the most that it is believed to do, alone
 };
 
@@ -39,13 +40,17 @@ double lower_hope_z(double uses)
     return 0.35 * log1p(1.3 * uses);
 }
 
-/* Measurements of the workload so far: as much of it is expected to come. */
+/* Uses count up to this many: what a workload will do here is not foreseen for longer than a week.
+ */
+#define USES_MOST 1000.0
+
+/* Measurements of the workload so far, on one GPU: as much of it is expected to come. */
 static double measured(const struct catalog *c, int workload)
 {
     double n = 0;
 
     for (int at = c->first_cell[workload]; at >= 0; at = c->next_cell[at])
-        n += c->cells[at].n_speed;
+        n += cell_key_is_plain(&c->cells[at].key) ? c->cells[at].n_speed : 0;
     return n;
 }
 
@@ -55,21 +60,24 @@ static struct probe_kind *look_at_kinds(const struct lowering *l)
     struct probe_kind *kinds = ARENA_ARRAY(l->arena, struct probe_kind, (size_t)p->n_kinds);
 
     for (int k = 0; k < p->n_kinds; k++) {
-        kinds[k] = (struct probe_kind){ .left_s = INFINITY };
+        kinds[k] = (struct probe_kind){ .left_s = INFINITY, .is_gang = true };
         for (int t = 0; t < p->n_types; t++)
             kinds[k].best = fmax(kinds[k].best, (double)p->speed[problem_cell(p, t, k, -1)]);
     }
     for (int j = 0; j < l->snapshot->n_jobs; j++) {
         const struct snapshot_job *sj = &l->snapshot->jobs[j];
         struct probe_kind *k = &kinds[l->kind_at[j]];
+        int n_gpus = sj->spec->n_gpus < GANG_MAX ? sj->spec->n_gpus : GANG_MAX;
         double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
-                        : k->best > 0                   ? sj->remaining / k->best
-                                                        : 0;
+                        : k->best > 0 ? sj->remaining / (k->best * p->gang_near[n_gpus])
+                                      : 0;
+        k->is_gang &= n_gpus > 1;
         k->left_s = fmin(k->left_s, left_s);
         k->uses = fmax(k->uses, left_s / TRY_S);
     }
     for (int k = 0; k < p->n_kinds; k++)
-        kinds[k].uses += measured(l->snapshot->catalog, l->workload_of[k]);
+        kinds[k].uses =
+            fmin(kinds[k].uses + measured(l->snapshot->catalog, l->workload_of[k]), USES_MOST);
     return kinds;
 }
 
@@ -81,8 +89,8 @@ static bool may_try(const struct probe_kind *k, double speed, double best)
 
 /* ---- types ---- */
 
-/* Not of servers, whose watts go by what they could do, nor where no type is believed to hold a
- * promise, for there more is hoped for already.
+/* Not of servers, whose watts go by what they could do, nor of gangs, nor where no type is believed
+ * to hold a promise, for there more is hoped for already.
  */
 static double hope_alone(const struct lowering *l, const struct probe_kind *k, int type, int kind)
 {
@@ -90,7 +98,7 @@ static double hope_alone(const struct lowering *l, const struct probe_kind *k, i
     long alone = problem_cell(p, type, kind, -1);
     double more = lower_hope_z(k->uses) - CURIOSITY;
 
-    if (!p->trust || p->kinds[kind].rate > 0 || l->missed[kind] > 0 || !(more > 0) ||
+    if (!p->trust || k->is_gang || p->kinds[kind].rate > 0 || l->missed[kind] > 0 || !(more > 0) ||
         !may_try(k, (double)p->speed[alone], k->best))
         return 1;
     return exp(more * (double)p->doubt[alone]);
@@ -154,7 +162,8 @@ void lower_probes(struct lowering *l)
     struct problem *p = l->problem;
     long n = problem_cell(p, p->n_types, 0, -1);
 
-    if (!l->options->may_probe || p->theta > 2)
+    if (!l->options->may_probe || !l->options->may_move || p->theta > 2 ||
+        l->options->objective != OBJECTIVE_JOULES)
         return;
     const struct probe_kind *kinds = look_at_kinds(l);
     double *of_type = ARENA_ARRAY(l->arena, double, (size_t)p->n_types);

@@ -30,7 +30,7 @@ struct solve_options {
 
     /* What a plan may use to save energy. */
     bool may_share, may_move;
-    bool may_probe;     // try pairs that nobody has measured (lower_probes.c)
+    bool may_probe;     // try what nobody has measured (lower_probes.c)
     bool may_limit;     // power limits (estimate/prior/limits.h)
     bool may_choose;    // types by what jobs do on them; false: "gogh" takes all types for alike
     bool may_sleep;     // empty GPUs fall asleep; false: they idle

@@ -52,7 +52,7 @@ struct plan {
     int n_placed, n_waiting, n_short, n_moves;
     double short_w, wait_w;    // parts of cost_w
     double move_w;             // and another: moves, and what is woken
-    double hope_w;             // it would cost so much more if types and pairs were not hoped for
+    double hope_w;             // what is hoped of types and pairs: at most so much is lost by it
     double bound_w;            // no plan costs less; -INFINITY: nobody has looked
     double base_w;             // what the promised work is worth (problem_base_w)
     double varying_w;    // what plans can change: cost_w with no GPU's gain set off against others

@@ -13,7 +13,7 @@
  * it a move pays for the doubt about what it brings, too. Greedy has a margin of its own. Measured
  * in docs/experiments.md, "Moves".
  */
-#define MOVE_DOUBT 2.0
+#define MOVE_DOUBT 3.0
 
 bool solver_has_lever(const struct solver *self, enum lever l)
 {
@@ -30,6 +30,7 @@ int solver_lower(const struct solver *self, struct arena *a, const struct snapsh
         mine.move_doubt = MOVE_DOUBT;
     else
         mine.may_choose = true;
+    mine.may_probe = o->may_probe && solver_has_lever(self, LEVER_MOVING);    // and go back
     if (!solver_has_lever(self, LEVER_JOULES))
         mine.objective = self->objective;
     return lower_problem(a, s, est, &mine, out, e);

@@ -21,7 +21,7 @@ void tiny_make(struct arena *a, uint64_t seed, int jobs_most, int gpus_most, str
  */
 void tiny_rules(struct arena *a, uint64_t seed, struct problem *p);
 
-/* Speeds in doubt, and hopes of pairs: what problems of files have not. */
+/* Speeds in doubt, and hopes of types and pairs: what problems of files have not. */
 void tiny_doubts(struct arena *a, uint64_t seed, struct problem *p);
 
 /* tiny_make, with tiny_rules for every other seed, and tiny_doubts for every third. */

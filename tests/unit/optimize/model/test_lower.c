@@ -399,8 +399,8 @@ static double times_greedy(const char *sd)
 TEST(a_move_pays_for_the_doubt_about_it)
 {
     ck_assert_double_eq_tol(times_greedy("0"), 1, 1e-6);
-    ck_assert_double_eq_tol(times_greedy("0.25"), 1.25, 1e-6);
-    ck_assert_double_eq_tol(times_greedy("0.5"), 1.5, 1e-6);
+    ck_assert_double_eq_tol(times_greedy("0.25"), 1.75, 1e-6);
+    ck_assert_double_eq_tol(times_greedy("0.5"), 2.5, 1e-6);
 }
 
 TEST(who_cannot_run_here_is_told_why)
