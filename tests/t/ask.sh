@@ -177,7 +177,7 @@ expect 0 show 7
 says '^job 7 \(train-a\) of ann: running$' 'show begins with the job'
 says 'deadline .*\(in (2 h 00 min|1 h [0-9]+ min)' 'and has the deadline'
 says 'steps +512 of 20000' 'and how far it is'
-says 'urgency +2.5 times delay_w' 'and how urgent it is'
+says 'urgency +2.5 times delay_w, to the nearest doubling' 'and how urgent it is'
 says 'command +python3 train.py a\?\[2J' 'and nothing that a terminal would obey'
 says 'output +/runs/7.2/out' 'and where its output is'
 expect 0 show 7 --json
@@ -260,7 +260,7 @@ expect 0 explain 8 --at -2h
 asked ".[0].path | startswith(\"/v1/jobs/8/explain?at=\")" 'a decision of the past is asked for'
 says 'It waits: all GPUs are taken\.' 'explain says why'
 says 'in (20 min 00|1?[0-9] min [0-9]+) s\), when job .train-a. ends' 'and until when'
-says '^1 x v100 +box/1 +train-a +2\.10 +1\.90 to 2\.30 +-24 +230 +48\.5 +0\.100 +77\.0 +-15 \(breaks\) +breaks its promise \(untried: counted on 12 % more\)$' \
+says '^1 x v100 +box/1 +train-a +2\.10 +1\.90 to 2\.30 +-24 +230 +48\.5 +0\.100 +77\.0 +-15 \(breaks\) +breaks its promise \(in doubt: counted on 12 % more\)$' \
     'a candidate with all its figures'
 says '^1 x k80 +- +- +0\.900 +- +- +- +- +- +- +- +full$' 'and one with few'
 says 'and 3 more' 'and how many are left out'

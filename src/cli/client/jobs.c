@@ -290,7 +290,8 @@ static void say_asked(struct arena *a, const json_t *j, double now_s)
     say("types", cell_list(a, j, "types"));
     say("priority", cell_text(a, j, "priority"));
     if (isfinite(json_number_of(j, "urgency")) && json_number_of(j, "urgency") != 1)
-        say("urgency", arena_printf(a, "%g times delay_w", json_number_of(j, "urgency")));
+        say("urgency", arena_printf(a, "%g times delay_w, to the nearest doubling",
+                                    json_number_of(j, "urgency")));
     if (isfinite(json_number_of(j, "steps")))
         say("steps",
             arena_printf(a, "%s of %s", count_text(a, j, "steps_done"), count_text(a, j, "steps")));

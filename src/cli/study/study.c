@@ -237,7 +237,10 @@ static int find_runs(struct arena *a, struct results *b, const struct study_runs
                 b->broken);
     if (b->n_rows > 0)
         return 0;
-    return err_set(e, ENOENT, "%s: has none of these runs; leave out --report to do them", b->dir);
+    return err_set(e, ENOENT,
+                   "%s: has none of these runs; leave out --report to do them, or for a study of "
+                   "one's own jobs add --scenario %s/site.scenario",
+                   b->dir, b->dir);
 }
 
 static bool has_scenario(const struct results *b, const struct scenario *s)
@@ -263,10 +266,15 @@ static void print_found(const struct study_runs *c, const struct results *b)
     fprintf(to, "; results are in %s\n", b->dir);
 }
 
-/* Everything that is there is written and shown, also when some runs failed. */
+/* Everything that is there is written and shown, also when some runs failed; where all did, an
+ * earlier report stays as it is.
+ */
 static int finish(struct arena *a, const struct study_runs *c, const struct results *b,
                   const struct pool_report *r, struct err *e)
 {
+    if (b->n_rows == 0 && r->first_failure != NULL)
+        return err_set(e, EINVAL, "all %d runs failed; the first: %s", r->n_failed,
+                       r->first_failure);
     int rc = results_write(b, e);
 
     if (rc == 0)
@@ -328,6 +336,30 @@ static int keep_own(struct arena *a, const struct study_runs *c, struct err *e)
     return rc;
 }
 
+/* Inputs that no run could begin with are told before anything is written: of each scenario that is
+ * chosen those of the first run, but for what it would have learned before.
+ */
+static int check_inputs(const struct study_runs *c, struct err *e)
+{
+    int rc = 0;
+
+    for (int i = 0; i < c->n && rc == 0; i++) {
+        struct study_run k = c->keys[i];
+        struct study_inputs in;
+        struct arena a;
+
+        if (i > 0 && k.scenario == c->keys[i - 1].scenario)
+            continue;
+        k.knows = KNOWS_NOTHING;
+        arena_init(&a);
+        rc = scenario_open(&a, &k, given.data, &in, e);
+        if (rc == 0)
+            scenario_close(&in);
+        arena_release(&a);
+    }
+    return rc;
+}
+
 static int study(struct arena *a, const struct study_runs *c, struct err *e)
 {
     const struct pool_options po = { .n_parallel = (int)given.n_parallel, .data = given.data };
@@ -337,6 +369,8 @@ static int study(struct arena *a, const struct study_runs *c, struct err *e)
 
     if (rc == 0 && !given.is_report)
         rc = digest_data(a, c, &b, e);
+    if (rc == 0 && !given.is_report)
+        rc = check_inputs(c, e);
     if (rc == 0)
         rc = results_lock(&b, e);
     if (rc == 0)
@@ -348,6 +382,21 @@ static int study(struct arena *a, const struct study_runs *c, struct err *e)
         rc = finish(a, c, &b, &r, e);
     results_unlock(&b);
     return rc;
+}
+
+/* A price that none of the runs minds is told: who swept it would take it for broken. */
+static void tell_idle_prices(const struct study_runs *c)
+{
+    int n_delay = 0, n_promise = 0;
+
+    for (int i = 0; i < c->n; i++) {
+        n_delay += c->keys[i].delay_w != NULL;
+        n_promise += c->keys[i].promise_w != NULL;
+    }
+    if (given.delays.n > 0 && n_delay == 0)
+        fprintf(stderr, "gogh: --delay-w changes nothing: none of these policies minds it\n");
+    if (given.promises.n > 0 && n_promise == 0)
+        fprintf(stderr, "gogh: --promise-w changes nothing: none of these policies minds it\n");
 }
 
 static int run(const struct cmd_call *call, struct err *e)
@@ -362,6 +411,8 @@ static int run(const struct cmd_call *call, struct err *e)
         return list(call->arena, e);
     nn_init();    // a record is gone through before there are runs
     status = study_choose(call->arena, &given, &c, e);
+    if (status == 0)
+        tell_idle_prices(&c);
     return status == 0 ? study(call->arena, &c, e) : status;
 }
 

@@ -49,18 +49,32 @@ static const char *prices(struct arena *a, const struct study_run *k)
                                 : delay;
 }
 
+/* Who has not finished is in no completion time. */
+static const char *unfinished(struct arena *a, const struct results_row *rows, int n)
+{
+    int left = 0, jobs = 0;
+
+    for (int i = 0; i < n; i++) {
+        left += rows[i].result.jobs - rows[i].result.finished;
+        jobs += rows[i].result.jobs;
+    }
+    if (left == 0 || strcmp(rows[0].key.policy, "bound") == 0)
+        return "";
+    return arena_printf(a, "  %d of %d jobs unfinished", left, jobs);
+}
+
 static void print_kind(struct arena *a, const struct results_row *rows, int n)
 {
     const struct study_run *k = &rows[0].key;
     struct spread j = SPREAD(energy_j_per_work, 1);
     const char *half = isfinite(j.half) ? arena_printf(a, "± %6.2f", j.half) : "        ";
 
-    printf("%-14s %-7s %-9s %-11s %7s %9s %s %9s %8s %9s\n", k->policy,
+    printf("%-14s %-7s %-9s %-11s %7s %9s %s %9s %8s %9s%s\n", k->policy,
            k->has_limits ? "yes" : "no", k->without[0] != '\0' ? k->without : "-",
            knowledge_name(k->knows), prices(a, k), shown(a, "", j.mean), half,
            shown(a, " %", SPREAD(promise_attainment, 100).mean),
            shown(a, "", SPREAD(mean_jct_s, 1.0 / 3600).mean),
-           shown(a, "", SPREAD(energy_kwh, 1).mean));
+           shown(a, "", SPREAD(energy_kwh, 1).mean), unfinished(a, rows, n));
 }
 
 void study_print_table(struct arena *a, const struct results *b)

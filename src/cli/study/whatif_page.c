@@ -50,6 +50,31 @@ static struct spread figure(const struct whatif_past *s, const struct whatif *w,
     return scaled(of, factor(s->options, r));
 }
 
+/* What would change, as it was asked for. */
+static const char *listed(struct arena *a, const char *text, const char *option,
+                          const struct cmd_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        text = arena_printf(a, "%s%s%.*s", text, i == 0 ? option : ",", (int)l->words[i].len,
+                            l->words[i].at);
+    return text;
+}
+
+static const char *change_text(struct arena *a, const struct whatif_options *o)
+{
+    const char *text = listed(a, "", " --remove ", &o->removed);
+
+    text = listed(a, text, " --add ", &o->added);
+    if (o->power_cap != NULL)
+        text = arena_printf(a, "%s --power-cap %s", text, o->power_cap);
+    if (o->delay != NULL)
+        text = arena_printf(a, "%s --delay-w %s", text, o->delay);
+    if (isfinite(o->promise_w))
+        text = arena_printf(a, "%s --promise-w %g", text, o->promise_w);
+    text = listed(a, text, " --policy ", &o->policies);
+    return text + (text[0] == ' ');
+}
+
 /* ---- JSON ---- */
 
 static json_t *number(double v)
@@ -103,6 +128,7 @@ void whatif_print_json(const struct whatif_past *s, const struct whatif *w)
     json_t *all = json_object();
 
     json_object_set_new(all, "site", site_json(s, w));
+    json_object_set_new(all, "change", json_string(change_text(s->arena, s->options)));
     json_object_set_new(all, "before", figures_json(s, w, &w->variants[0], false));
     if (s->options->is_retire) {
         json_t *list = json_array();
@@ -176,6 +202,7 @@ static void print_after(const struct whatif_past *s, const struct whatif *w)
     struct arena *a = s->arena;
     struct table t;
 
+    printf("As it would be: %s\n\n", cell_clean(a, change_text(a, s->options)));
     table_init(&t, a, "|>as it is|>as it would be|>difference");
     table_put(&t, "GPUs");
     table_put(&t, arena_printf(a, "%d", now->cluster->n_gpus));
@@ -193,8 +220,11 @@ static void print_after(const struct whatif_past *s, const struct whatif *w)
                "first).\nThe energy that they take is missing on the right, and is no saving.\n",
                then->n_cannot, w->n_jobs, cell_clean(a, then->cannot));
     if (then->n_unfinished > 0)
-        printf("\nAs it would be, %.1f jobs a world never finish: no figure counts them.\n",
-               then->n_unfinished);
+        printf(
+            "\nAs it would be, %.1f jobs a world never finish: their promises are broken, and they "
+            "have\nno completion time; the energy that they would take is missing on the right, "
+            "and is no saving.\n",
+            then->n_unfinished);
 }
 
 static void print_retired(const struct whatif_past *s, const struct whatif *w)

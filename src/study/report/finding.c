@@ -11,6 +11,7 @@
 struct rivalry {
     const struct scenario_results *s;
     const char *rival;
+    bool is_weak;    // it keeps fewer promises than gogh, as everybody does
     enum knowledge knows;
 };
 
@@ -70,6 +71,7 @@ static bool find_rival(const struct report *r, struct rivalry *f)
         }
     }
     f->rival = best[0] != NULL ? best[0] : best[1];
+    f->is_weak = best[0] == NULL;
     return f->rival != NULL;
 }
 
@@ -131,7 +133,58 @@ static void put_where(struct report *r, const struct rivalry *f)
             s->loads[l]);
     if (s->n_knows > 1)
         PUT(r->out, ", from %s", knowledge_title(f->knows));
+    if (scenario_footing(s, s->loads[0]))
+        PUT(r->out, ", everybody with power limits");
     report_put_prices(r, s);
+}
+
+static bool is_named_before(const struct scenario_results *s, int group)
+{
+    for (int i = 0; i < group; i++)
+        if (strcmp(s->groups[i].key.policy, s->groups[group].key.policy) == 0)
+            return true;
+    return false;
+}
+
+/* Whoever else uses less energy, over all loads. */
+static void put_losses(struct report *r, const struct rivalry *f)
+{
+    struct rivalry other = *f;
+    const char *between = " <b>It uses more energy than</b> ";
+
+    for (int i = 0; i < f->s->n_groups; i++) {
+        other.rival = f->s->groups[i].key.policy;
+        if (strcmp(other.rival, "gogh") == 0 || scenario_is_oracle(other.rival) ||
+            strcmp(other.rival, f->rival) == 0 || is_named_before(f->s, i))
+            continue;
+        const double energy = mean_over_loads(r, &other, REPORT_ENERGY);
+        if (!(energy > 0))
+            continue;
+        PUT(r->out, "%s%s (+%s&nbsp;%% energy, ", between, html(r, other.rival),
+            plot_fixed(energy, 1).text);
+        report_put_sign(r->out, mean_over_loads(r, &other, REPORT_JCT_H));
+        PUT(r->out, "&nbsp;%% time, ");
+        report_put_sign(r->out, mean_over_loads(r, &other, REPORT_ATTAINMENT));
+        PUT(r->out, " points of promises)");
+        between = ", ";
+    }
+    PUT(r->out, between[0] == ',' ? "." : "");
+}
+
+/* Figures of a policy under which jobs never finish are of the others. */
+static void put_unfinished(struct report *r, const struct rivalry *f)
+{
+    for (int l = 0; l < f->s->n_loads; l++) {
+        const struct run_group *both[] = { group_at(f, f->s->loads[l], "gogh"),
+                                           group_at(f, f->s->loads[l], f->rival) };
+        for (int i = 0; i < 2; i++) {
+            const struct unfinished u =
+                both[i] != NULL ? group_unfinished(both[i]) : (struct unfinished){ 0 };
+            if (u.n > 0)
+                PUT(r->out, " <b>Of %d jobs under %s %d did not finish</b>: they are missing here.",
+                    u.jobs, html(r, both[i]->key.policy), u.n);
+        }
+    }
 }
 
 /* One sentence, with intervals over seeds where there are several. */
@@ -140,8 +193,10 @@ static void put_sentence(struct report *r, const struct rivalry *f)
     const int n_seeds = scenario_seeds(f->s);
 
     put_where(r, f);
-    PUT(r->out, ": against %s, the strongest rival, gogh changes energy per unit of work by ",
-        html(r, f->rival));
+    PUT(r->out, ": against %s, the strongest rival (%s), gogh changes energy per unit of work by ",
+        html(r, f->rival),
+        f->is_weak ? "the least energy; nobody keeps as many promises as gogh"
+                   : "the least energy of those that keep as many promises, but for a point");
     put_changes(r, f, REPORT_ENERGY);
     PUT(r->out, " and mean completion time by ");
     put_changes(r, f, REPORT_JCT_H);
@@ -153,6 +208,8 @@ static void put_sentence(struct report *r, const struct rivalry *f)
         n_seeds == 1                ? "one seed: nothing here is sure."
         : n_seeds < SPREAD_INTERVAL ? "in brackets the smallest and largest seed."
                                     : "in brackets 95&nbsp;% intervals over seeds.");
+    put_losses(r, f);
+    put_unfinished(r, f);
 }
 
 void report_finding(struct report *r)

@@ -57,7 +57,16 @@ static const double *shown_price(const double *prices_w, int n)
     for (int i = 0; i < n; i++)
         if (isnan(prices_w[i]))
             return NULL;
-    return n > 0 ? &prices_w[n / 2] : NULL;
+    for (int i = 0; i < n; i++) {
+        int n_below = 0, n_up_to = 0;
+        for (int k = 0; k < n; k++) {
+            n_below += prices_w[k] < prices_w[i];
+            n_up_to += prices_w[k] <= prices_w[i];
+        }
+        if (n_below <= n / 2 && n / 2 < n_up_to)
+            return &prices_w[i];
+    }
+    return NULL;
 }
 
 bool scenario_shows(const struct scenario_results *s, const struct study_run *k)

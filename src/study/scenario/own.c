@@ -197,9 +197,23 @@ static const char *base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* A word as a shell takes it. */
+static const char *shell_word(struct arena *a, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./,:=+@%-";
+    const char *quoted = "'";
+
+    if (word[0] != '\0' && word[strspn(word, plain)] == '\0')
+        return word;
+    for (const char *end; (end = strchr(word, '\'')) != NULL; word = end + 1)
+        quoted = arena_printf(a, "%s%.*s'\\''", quoted, (int)(end - word), word);
+    return arena_printf(a, "%s%s'", quoted, word);
+}
+
 static const char *option(struct arena *a, const char *name, const char *value)
 {
-    return value != NULL ? arena_printf(a, " %s %s", name, value) : "";
+    return value != NULL ? arena_printf(a, " %s %s", name, shell_word(a, value)) : "";
 }
 
 static const char *command_of(struct arena *a, const struct own_options *o)

@@ -78,6 +78,7 @@ static int trace_jobs(struct arena *a, const struct scenario *s, const struct cl
     ground_name_batches(a, out, cl);
     if (out->n_jobs == 0)
         return err_set(e, EINVAL, "%s: has no job", s->jobs_file);
+    trace_begin_at_first(out);
     return 0;
 }
 

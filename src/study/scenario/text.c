@@ -335,29 +335,17 @@ static int take_model(struct scenario_parser *p, struct err *e)
     return p->out->model_file != NULL ? 0 : want(p, "model FILE', a file of 'gogh train", e);
 }
 
-/* A price is a setting of clusters, and has its range there. */
-static int take_prices(struct scenario_parser *p, const char *key, int *n, const double **out,
-                       struct err *e)
-{
-    struct cluster_settings s;
-    int rc = take_numbers(p, 0, 1e9, true, n, out, e);
-
-    cluster_defaults(&s);
-    for (int i = 0; i < *n && rc == 0; i++)
-        if (!isnan((*out)[i]) && cluster_set(&s, key, (*out)[i], NULL) < 0)
-            rc = err_set(e, EINVAL, "%s:%d: a cluster does not take 'set %s %g'", HERE(p), key,
-                         (*out)[i]);
-    return rc;
-}
+/* A price is a setting of clusters, and has its range from there. */
+#define PRICE_MOST_W 1e6
 
 static int take_delays(struct scenario_parser *p, struct err *e)
 {
-    return take_prices(p, "delay_w", &p->out->n_delays, &p->out->delays_w, e);
+    return take_numbers(p, 0, PRICE_MOST_W, true, &p->out->n_delays, &p->out->delays_w, e);
 }
 
 static int take_promise_prices(struct scenario_parser *p, struct err *e)
 {
-    return take_prices(p, "promise_w", &p->out->n_promises, &p->out->promises_w, e);
+    return take_numbers(p, 0, PRICE_MOST_W, true, &p->out->n_promises, &p->out->promises_w, e);
 }
 
 static int take_first_seed(struct scenario_parser *p, struct err *e)

@@ -30,7 +30,8 @@ static const struct scenario *read_site(struct arena *a, const char *dir, const 
 
     buf_init(&b, 1 << 16);
     for (int i = 0; i < 40; i++)
-        buf_printf(&b, "job j%d at=%d workload=%s steps=%d min=0.1\n", i, i * 100,
+        buf_printf(&b, "job j%d at=%d workload=%s steps=%d min=0.1\n", i,
+                   1000000 + i * 100,    // which begins late
                    i % 2 == 0 ? "bert-base" : "ResNet-50", 500 + i);
     put(a, dir, "t", buf_text(&b));
     buf_release(&b);
@@ -70,6 +71,8 @@ TEST(the_first_seed_has_the_jobs_as_they_were)
         n_moved += second.trace.jobs[i].steps != 500 + i;
     }
     ck_assert_int_gt(n_moved, 10);
+    ck_assert_double_eq(first.trace.jobs[0].at_s, 0);
+    ck_assert_double_lt(second.trace.jobs[39].at_s, 3 * 4000);
     scenario_close(&first);
     scenario_close(&second);
     scratch_remove(dir);

@@ -94,7 +94,7 @@ static const struct text_row cases[] = {
     { "a truth that is told is none", "knows truth\n",
       "! s:1: knows wants some of empty, pretrained, others, history, model, each once" },
     { "a price that a cluster does not take", "delay_w 2e6\n",
-      "! s:1: a cluster does not take 'set delay_w 2e+06'" },
+      "! s:1: delay_w wants numbers from 0 to 1e+06, or auto" },
     { "promises the wrong way round", "promises 0.9 0.3\n",
       "! s:1: want 'promises LOW HIGH', parts of the speed on the reference, as in 'promises 0.3 "
       "0.9'" },
