@@ -129,6 +129,18 @@ own=(--cluster "$SRC/docs/examples/small.cluster" --trace "$SRC/docs/examples/mi
 "$GOGH" study "${own[@]}" --policy gavel,gogh --seeds 2 --delay-w 15,240 --out "$dir/g" >"$dir/out" 2>/dev/null
 jq -e 'length == 6 and all(.scenario == "site" and .load == 0 and .finished == .jobs)' \
     "$dir/g/results.json" >/dev/null || no "a site's jobs: $(tail -1 "$dir/out")"
+# Inputs that cannot be used leave an earlier study as it is, and are named.
+cp "$dir/g/report.html" "$dir/before.html"
+sed 's/steps=/stepz=/' "$SRC/docs/examples/mixed.trace" >"$dir/bad.trace"
+refused 1 "bad.trace:2: no key 'stepz'" --cluster "$SRC/docs/examples/small.cluster" --trace "$dir/bad.trace" --out "$dir/g"
+cmp -s "$dir/g/report.html" "$dir/before.html" || no "a report of before stays"
+# A command in a report can be given to a shell; a price that nobody minds is told.
+cp "$SRC/docs/examples/small.cluster" "$dir/it's a & b.cluster"
+"$GOGH" study --cluster "$dir/it's a & b.cluster" --trace "$SRC/docs/examples/mixed.trace" --limits no \
+    --policy fifo-first --delay-w 15,60 --seeds 1 --out "$dir/q" >/dev/null 2>"$dir/err"
+grep -q 'delay-w changes nothing' "$dir/err" || no "who minds no price: $(cat "$dir/err")"
+sed -n '1s/^# gogh study //p' "$dir/q/site.scenario" | xargs printf '%s\n' | grep -qxF "$dir/it's a & b.cluster" ||
+    no "paths are quoted: $(head -1 "$dir/q/site.scenario")"
 # The first seed is what a simulation of the same trace gives.
 "$GOGH" simulate "${own[@]}" --policy gavel --seed 11 --json >"$dir/sim"
 [[ $(jq '.energy_kwh, .mean_jct_s' "$dir/sim") == \
