@@ -140,6 +140,44 @@ TEST(what_sleeps_is_asked_at_the_door)
     }
 }
 
+/* ---- what tries may cost ---- */
+
+/* A plan that hoped for 'hope_w' of 100 W was in force for so long, with a fiftieth for tries. */
+static const struct {
+    const char *name;
+    double spent_j, all_j, hope_w, lasted_s;
+    bool may_probe;
+} budgets[] = {
+    { "nothing was hoped for", 0, 0, 0, 1000, true },
+    { "a fiftieth was", 0, 0, 1.9, 1000, true },
+    { "more was", 0, 0, 2.1, 1000, false },
+    { "what was saved before pays for it", 0, 1e5, 4, 1000, false },
+    { "and more of it", 0, 2e5, 4, 1000, true },
+    { "an overdraft is forgotten within days", 1e5, 1e5, 0, 4 * 86400.0, true },
+    { "a clock that is set back changes nothing", 50, 1000, 9, -86400, false },
+};
+
+EACH(tries_end_where_their_part_of_all_energy_is_spent, budgets)
+{
+    stage.clock.t_s = 1e6;
+    cycle.probe = (struct probe_budget){ .share = 0.02,
+                                         .spent_j = budgets[_i].spent_j,
+                                         .all_j = budgets[_i].all_j,
+                                         .hope_w = budgets[_i].hope_w,
+                                         .watts = 100,
+                                         .since_s = 1e6 - budgets[_i].lasted_s };
+    world_add(&world, SMALL "job a w steps=1000\n");
+    run(1);
+    const struct probe_budget *b = &cycle.probe;
+    double fades = exp(-fmax(budgets[_i].lasted_s, 0) / 86400);
+    double spent_j =
+        budgets[_i].spent_j * fades + budgets[_i].hope_w * fmax(budgets[_i].lasted_s, 0);
+    ck_assert_double_eq_tol(b->spent_j, spent_j, 1e-6 * (1 + spent_j));
+    ck_assert_msg(cycle.options.may_probe == budgets[_i].may_probe, "%s: %g of %g J",
+                  budgets[_i].name, b->spent_j, b->all_j);
+    ck_assert(b->since_s == 1e6 && b->watts > 0);
+}
+
 /* ---- what the executor cannot do ---- */
 
 #define TWO_NODES "type v100\nworkload w\nnode n0 v100\nnode n1 v100\n"

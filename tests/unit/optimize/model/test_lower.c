@@ -525,6 +525,32 @@ TEST(types_in_more_doubt_are_tried)
     world_release(&w);
 }
 
+/* A gang's speed says nothing of one GPU's; who cannot move could not go back; and by watts alone
+ * there is nothing to gain.
+ */
+TEST(nobody_hopes_who_would_not_learn_or_gain)
+{
+    struct world w;
+    struct lowered l;
+
+    world_init(&w, CLUSTER "speed w v100 10 sd=0.01\nspeed w k80 9 sd=0.4\n"
+                           "job a w steps=1e6 gpus=2\n");
+    w.options.may_probe = true;
+    lower(&w, &l);
+    ck_assert_double_eq(hope_of(&w, &l, "k80", "a", NULL), 1);
+    world_add(&w, "job b w steps=1e6\n");
+    lower(&w, &l);
+    ck_assert_double_gt(hope_of(&w, &l, "k80", "b", NULL), 1.2);
+    w.options.may_move = false;
+    lower(&w, &l);
+    ck_assert_ptr_null(l.problem.hope);
+    w.options.may_move = true;
+    w.options.objective = OBJECTIVE_WATTS;
+    lower(&w, &l);
+    ck_assert_ptr_null(l.problem.hope);
+    world_release(&w);
+}
+
 /* A slow type would take more than a tenth of what a short job has left; nobody is tried beside a
  * job that the try would delay too much, though the other has the time.
  */
