@@ -286,7 +286,7 @@ static int check_finishes(const struct whatif *w, struct err *e)
         return 0;
     return cap_w > 0 ? err_set(e, EINVAL,
                                "under a power cap of %g W the site as it is finishes no job: say "
-                               "a higher one, with --power-cap",
+                               "a higher one, with --power-cap; empty GPUs count as idle",
                                cap_w)
                      : err_set(e, EINVAL,
                                "the site as it is finishes no job, so no type is better to retire "

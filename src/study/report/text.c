@@ -119,12 +119,10 @@ static void put_seeds(struct report *r, const struct scenario_results *s)
         PUT(r->out, "%d seeds (%d to %d)", most, low, high);
 }
 
-static void put_price(struct report *r, const struct cluster_settings *set)
+static void put_price(struct report *r, const struct cluster *cl)
 {
-    if (set->delay_w >= 0)
-        PUT(r->out, "A second of a job's time is priced at %g&nbsp;J in decisions. ", set->delay_w);
-    else
-        PUT(r->out, "A second of a job's time is priced by the GPUs' caps in decisions. ");
+    PUT(r->out, "A second of a job's time is priced at %.4g&nbsp;J in decisions%s. ",
+        study_delay_w(cl), cl->settings.delay_w >= 0 ? "" : ", by the GPUs' caps (auto)");
 }
 
 static void put_settings(struct report *r, const struct scenario_results *s)
@@ -140,8 +138,8 @@ static void put_settings(struct report *r, const struct scenario_results *s)
         PUT(r->out, "Empty GPUs sleep. ");
     if (s->has_cluster)
         PUT(r->out, "A move loses %g&nbsp;s. ", set->move_s);
-    if (s->has_cluster && s->scenario->n_delays == 0)
-        put_price(r, set);
+    if (s->has_cluster)
+        put_price(r, &s->cluster);
 }
 
 void report_scenario_assumptions(struct report *r, const struct scenario_results *s)

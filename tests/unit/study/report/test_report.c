@@ -488,7 +488,7 @@ TEST(every_assumption_is_beside_its_scenario)
         "Gavel's measurements",
         "<b>Power model where shared:</b> additive",
         "Empty GPUs sleep after 60&nbsp;s",
-        "A second of a job's time is priced by the GPUs' caps",
+        "A second of a job's time is priced at 64.9&nbsp;J in decisions, by the GPUs' caps (auto)",
         "promises of training 0.3 to 0.9",
         "6 seeds (11 to 16)",
         "Waiting counts as breaking it",
