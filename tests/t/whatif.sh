@@ -108,7 +108,7 @@ grep -qE '^k80 +8 +-[0-9.]+ \(-[0-9.]+ to -[0-9.]+\)' "$dir/b" || no "a line for
 grep -q 'Of GPUs only' "$dir/b" || no "what is not in it is said"
 expect 0 "${few[@]}" --remove k80:2 --add 1xl40s --power-cap 1.2kW --delay-w 200 --policy fifo-fastest,gogh
 says '^24 jobs of .* on 16 GPUs; 2 worlds, from seed 1 on; fifo-fastest plans, and then gogh$' 'what was asked'
-says '^As it would be: --remove k80:2 --add 1xl40s --power-cap 1.2kW --delay-w 200 --policy fifo-fastest,gogh$' 'the change'
+says '^  --remove k80:2 --add 1xl40s --power-cap 1.2kW --delay-w 200 --policy fifo-fastest,gogh$' 'the change'
 says '^GPUs +16 +15 +-1$' 'how many there are'
 says '^energy, kWh a year +[0-9.]+ \([0-9.]+ to [0-9.]+\)' 'energy with its interval'
 says 'Not told: --price and --co2' 'what is missing'

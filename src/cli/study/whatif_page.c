@@ -202,7 +202,7 @@ static void print_after(const struct whatif_past *s, const struct whatif *w)
     struct arena *a = s->arena;
     struct table t;
 
-    printf("As it would be: %s\n\n", cell_clean(a, change_text(a, s->options)));
+    printf("As it would be:\n  %s\n\n", cell_clean(a, change_text(a, s->options)));
     table_init(&t, a, "|>as it is|>as it would be|>difference");
     table_put(&t, "GPUs");
     table_put(&t, arena_printf(a, "%d", now->cluster->n_gpus));
