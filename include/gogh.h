@@ -15,6 +15,7 @@
 #ifndef GOGH_H
 #define GOGH_H
 
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,13 +188,21 @@ static inline void gogh_unfit(struct gogh *g)
     (void)gogh_send(g);
 }
 
-/* The last count, and the end. */
+/* The last count, and the end. Where the daemon is only busy, up to two seconds are waited for it: no
+ * later report would say it again.
+ */
 static inline void gogh_close(struct gogh *g)
 {
+    const struct timespec between = { 0, 20 * 1000 * 1000 };
+    int i;
+
     if (g->fd < 0)
         return;
-    if (g->steps > g->sent)
-        (void)gogh_send(g);
+    for (i = 0; i < 100 && g->steps > g->sent; i++) {
+        if (gogh_send(g) == 0 || (errno != EAGAIN && errno != ENOBUFS))
+            break;
+        nanosleep(&between, NULL);
+    }
     close(g->fd);
     g->fd = -1;
 }
