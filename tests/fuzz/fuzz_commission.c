@@ -7,8 +7,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "cli/client/programs.h"
-#include "cli/client/results.h"
+#include "cli/commission/programs.h"
+#include "cli/commission/results.h"
 #include "daemon/http/shapes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

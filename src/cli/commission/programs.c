@@ -1,4 +1,4 @@
-#include "cli/client/programs.h"
+#include "cli/commission/programs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  *
  * or the small benchmarks that ship with GOGH. Made by `gogh commission`; lives in its arena.
  */
-#ifndef CLI_CLIENT_PROGRAMS_H
-#define CLI_CLIENT_PROGRAMS_H
+#ifndef CLI_COMMISSION_PROGRAMS_H
+#define CLI_COMMISSION_PROGRAMS_H
 
 #include <jansson.h>
 #include <stdbool.h>

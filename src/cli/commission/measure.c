@@ -25,9 +25,9 @@
 #include "base/text/json.h"
 #include "base/text/text.h"
 #include "cli/client/client.h"
-#include "cli/client/commission.h"
-#include "cli/client/programs.h"
-#include "cli/client/results.h"
+#include "cli/commission/commission.h"
+#include "cli/commission/programs.h"
+#include "cli/commission/results.h"
 #include "cli/client/submit.h"
 #include "cli/table.h"
 

@@ -3,8 +3,8 @@
  * commission.c asks the daemon what to measure, measure.c has it measured, changes.c compares what
  * was believed before and after.
  */
-#ifndef CLI_CLIENT_COMMISSION_H
-#define CLI_CLIENT_COMMISSION_H
+#ifndef CLI_COMMISSION_COMMISSION_H
+#define CLI_COMMISSION_COMMISSION_H
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
  *
  * Made from each file by `gogh commission`, which hands it to the daemon.
  */
-#ifndef CLI_CLIENT_RESULTS_H
-#define CLI_CLIENT_RESULTS_H
+#ifndef CLI_COMMISSION_RESULTS_H
+#define CLI_COMMISSION_RESULTS_H
 
 #include <jansson.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "cli/client/results.h"
+#include "cli/commission/results.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/grow.h"
 #include "base/text/json.h"
-#include "cli/client/commission.h"
+#include "cli/commission/commission.h"
 #include "cli/table.h"
 
 enum { LARGEST = 3 };    // single changes that are told, of speeds and of slowdowns
