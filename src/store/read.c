@@ -178,6 +178,30 @@ int store_each_usage(struct store *s, int64_t from_s, int64_t to_s, store_usage_
     return scan_end(&c, stopped, e);
 }
 
+int store_each_arrivals(struct store *s, store_arrivals_f *f, void *self, struct err *e)
+{
+    sqlite3_stmt *q = NULL;
+    int stopped = 0;
+    int rc = sqlite3_prepare_v2(
+        s->db, "SELECT service, hour_s, bytes FROM arrivals ORDER BY service, hour_s", -1, &q,
+        NULL);
+
+    while (stopped == 0 && (rc == SQLITE_OK || rc == SQLITE_ROW)) {
+        rc = sqlite3_step(q);
+        if (rc != SQLITE_ROW)
+            break;
+        const struct row_arrivals r = { .service = sqlite3_column_int64(q, 0),
+                                        .hour_s = sqlite3_column_int64(q, 1),
+                                        .bytes = sqlite3_column_blob(q, 2),
+                                        .len = (size_t)sqlite3_column_bytes(q, 2) };
+        stopped = f(self, &r);
+    }
+    if (stopped == 0 && rc != SQLITE_DONE)
+        stopped = store_fail(s, rc, "reading what arrived at services", e);
+    sqlite3_finalize(q);
+    return stopped;
+}
+
 int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e)
 {
     struct binder b = store_stmt(s, STMT_GET_META, e);

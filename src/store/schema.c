@@ -265,6 +265,25 @@ static const char version_9[] = "ALTER TABLE measurements ADD COLUMN ln_pace REA
                                 "ALTER TABLE measurements ADD COLUMN seen_ln_watts REAL;"
                                 "ALTER TABLE measurements ADD COLUMN seen_watts_noise REAL;";
 
+/* Services, their replicas, and what arrived at them, an hour a row. */
+static const char version_10[] =
+    "ALTER TABLE jobs ADD COLUMN terms TEXT;"
+    "ALTER TABLE job_states ADD COLUMN ready_s REAL;"
+    "ALTER TABLE job_states ADD COLUMN drain_s REAL;"
+    "ALTER TABLE job_states ADD COLUMN rate REAL;"
+    "ALTER TABLE job_states ADD COLUMN max_gpus INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE arrivals ("
+    " service INTEGER NOT NULL,"
+    " hour_s INTEGER NOT NULL,"
+    " bytes BLOB NOT NULL,"
+    " PRIMARY KEY (service, hour_s)"
+    ") STRICT, WITHOUT ROWID;";
+
+/* What replicas answered, and what of it was late, by the hour. */
+static const char version_11[] = "ALTER TABLE usage ADD COLUMN requests REAL NOT NULL DEFAULT 0;"
+                                 "ALTER TABLE usage ADD COLUMN late REAL NOT NULL DEFAULT 0;";
+
 const char *const store_migrations[] = { version_1, version_2, version_3, version_4, version_5,
-                                         version_6, version_7, version_8, version_9 };
+                                         version_6, version_7, version_8, version_9, version_10,
+                                         version_11 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

@@ -154,6 +154,7 @@ struct row_job {
     double urgency;
     const char *types;    // names of those allowed, one a line; NULL: any
     const char *command, *key, *digest;
+    const char *terms;    // of a service or a replica, a JSON object; NULL: it is neither
 };
 
 /* Where it stands. */
@@ -163,8 +164,11 @@ struct row_job_state {
     double steps_done, heard_s, pace, changed_s;
     double started_s;    // NaN: not yet
     int n_moves, limit_w;
-    const char *gpus;      // ids of those it holds, a blank between them; NULL: none
-    const char *reason;    // of its last stop or its failure; NULL: none
+    const char *gpus;           // ids of those it holds, a blank between them; NULL: none
+    const char *reason;         // of its last stop or its failure; NULL: none
+    double ready_s, drain_s;    // of a replica; NaN: not yet
+    double rate;                // of a service, as it was last scaled
+    int max_gpus;               // likewise; 0: as it was submitted
 };
 
 /* What a job used on a GPU type within an hour. Numbers are added to what the row has. */
@@ -177,6 +181,7 @@ struct row_usage {
     double steps;
     double promised_s, kept_s;    // time with a promise, and time in which it was kept
     double n_measured, abs_error, n_covered;    // speeds measured; |measured / believed - 1|
+    double requests, late;    // of a replica: answered, and of these after the promised time
 };
 
 /* ---- writing ---- insert, or replace what has the same key; '*id' may be NULL.
@@ -224,6 +229,19 @@ int store_get_model(struct store *s, const char *name, void **bytes, size_t *len
 int store_model_time(struct store *s, const char *name, double *time_s,
                      struct err *e);    // -ENOENT
 
+/* What arrived at a service within an hour (docs/formats/arrivals.md): replaces what the hour had.
+ * Hour STORE_WEEK has the service's week of counts. Drop takes hours that begin before 'before_s'
+ * away, and below 0 all that is kept of the service.
+ */
+#define STORE_WEEK (-1)
+struct row_arrivals {
+    int64_t service, hour_s;
+    const void *bytes;
+    size_t len;
+};
+int store_put_arrivals(struct store *s, const struct row_arrivals *r, struct err *e);
+int store_drop_arrivals(struct store *s, int64_t service, int64_t before_s, struct err *e);
+
 /* Origins make imports idempotent: a file is known by what it is for ("gavel", ...)
  * and the digest of its content. store_find_origin gives 0 in '*id' when unknown.
  */
@@ -259,6 +277,9 @@ int store_each_job(struct store *s, store_job_f *f, void *self, struct err *e);
 typedef int store_usage_f(void *self, const struct row_usage *r);
 int store_each_usage(struct store *s, int64_t from_s, int64_t to_s, store_usage_f *f, void *self,
                      struct err *e);
+/* All that arrived, by service and hour. */
+typedef int store_arrivals_f(void *self, const struct row_arrivals *r);
+int store_each_arrivals(struct store *s, store_arrivals_f *f, void *self, struct err *e);
 int store_applied_seq(struct store *s, int64_t *applied_seq, struct err *e);
 
 /* A number that this store has for good: 'otherwise' the first time it is asked for. */

@@ -71,19 +71,19 @@ const struct store_table table_jobs = { "jobs", "jobs", 1, {
     C(id), C(name), C(owner), C(workload), C(is_inference), C(submit_s), C(steps), C(is_guess),
     C(rate), C(duration_s), C(min_throughput), C(deadline_s), C(n_gpus), C(max_gpus), C(priority),
     C(is_exclusive), C(n_nodes), C(types), C(command), C(key), C(digest),
-    C(urgency),
+    C(urgency), C(terms),
 } };
 #undef ROW
 #define ROW row_job_state
 const struct store_table table_job_states = { "job_states", "jobs", 1, {
     C(id), C(state), C(steps_done), C(heard_s), C(pace), C(changed_s), C(started_s), C(n_moves),
-    C(limit_w), C(gpus), C(reason),
+    C(limit_w), C(gpus), C(reason), C(ready_s), C(drain_s), C(rate), C(max_gpus),
 } };
 #undef ROW
 #define ROW row_usage
 const struct store_table table_usage = { "usage", "what was used", 3, {
     C(hour_s), C(job), C(gpu_type), C(active_j), C(idle_j), C(gpu_s), C(steps), C(promised_s),
-    C(kept_s), C(n_measured), C(abs_error), C(n_covered),
+    C(kept_s), C(n_measured), C(abs_error), C(n_covered), C(requests), C(late),
 } };
 #undef ROW
 /* clang-format on */
@@ -166,7 +166,8 @@ static const struct statement {
     [STMT_SET_JOB_STATE] = { "writing where a job stands",
                              "UPDATE job_states SET state = ?2, steps_done = ?3, heard_s = ?4,"
                              " pace = ?5, changed_s = ?6, started_s = ?7, n_moves = ?8,"
-                             " limit_w = ?9, gpus = ?10, reason = ?11 WHERE id = ?1",
+                             " limit_w = ?9, gpus = ?10, reason = ?11, ready_s = ?12,"
+                             " drain_s = ?13, rate = ?14, max_gpus = ?15 WHERE id = ?1",
                              &table_job_states, AS_IT_STANDS },
     [STMT_ADD_JOB_STATE] = { "writing where a job stands", "", &table_job_states, INSERT },
     [STMT_ADD_USAGE] = { "writing what was used", "", &table_usage, ADD },
@@ -183,6 +184,15 @@ static const struct statement {
                                 " ON CONFLICT (key) DO UPDATE SET value = value RETURNING value" },
     [STMT_PUT_MODEL] = { .what = "writing a model",
                          .sql = "INSERT INTO models (name, time_s, bytes) VALUES (?, ?, ?)" },
+    [STMT_PUT_ARRIVALS] = { .what = "writing what arrived at a service",
+                            .sql = "INSERT INTO arrivals (service, hour_s, bytes)"
+                                   " VALUES (?1, ?2, ?3)"
+                                   " ON CONFLICT (service, hour_s) DO UPDATE SET bytes = ?3" },
+    [STMT_DROP_ARRIVALS] = { .what = "forgetting what arrived long ago",
+                             .sql = "DELETE FROM arrivals WHERE service = ?1 AND hour_s >= 0"
+                                    " AND hour_s < ?2" },
+    [STMT_END_ARRIVALS] = { .what = "forgetting what arrived at a service that has ended",
+                            .sql = "DELETE FROM arrivals WHERE service = ?1" },
 };
 
 /* Longer than any statement here. */

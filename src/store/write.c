@@ -146,6 +146,27 @@ int store_put_model(struct store *s, const char *name, double time_s, const void
     return store_run(&b, NULL);
 }
 
+int store_put_arrivals(struct store *s, const struct row_arrivals *r, struct err *e)
+{
+    struct binder b = store_stmt(s, STMT_PUT_ARRIVALS, e);
+
+    bind_int(&b, r->service);
+    bind_int(&b, r->hour_s);
+    if (b.rc == SQLITE_OK)
+        b.rc = sqlite3_bind_blob64(b.q, 3, r->len > 0 ? r->bytes : "", r->len, SQLITE_STATIC);
+    return store_run(&b, NULL);
+}
+
+int store_drop_arrivals(struct store *s, int64_t service, int64_t before_s, struct err *e)
+{
+    struct binder b = store_stmt(s, before_s < 0 ? STMT_END_ARRIVALS : STMT_DROP_ARRIVALS, e);
+
+    bind_int(&b, service);
+    if (before_s >= 0)
+        bind_int(&b, before_s);
+    return store_run(&b, NULL);
+}
+
 int store_add_usage(struct store *s, const struct row_usage *r, struct err *e)
 {
     return store_write(s, STMT_ADD_USAGE, r, NULL, e);

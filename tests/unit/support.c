@@ -508,6 +508,22 @@ static const char *spec_differs(const struct job_spec *a, const struct job_spec 
     return NULL;
 }
 
+static const char *terms_differ(const struct job_spec *a, const struct job_spec *b)
+{
+    const struct service_terms *x = a->terms, *y = b->terms;
+
+    if (!x || !y)
+        return x == y ? NULL : "whether it is a service";
+    if (x->latency_s != y->latency_s || x->ttft_s != y->ttft_s || x->tpot_s != y->tpot_s ||
+        x->max_batch != y->max_batch || x->load_s != y->load_s || x->is_unmoved != y->is_unmoved ||
+        !same_text(x->probe, y->probe) || !same_text(x->metrics, y->metrics) || a->rate != b->rate)
+        return "a service's terms";
+    if (a->kind == JOB_REPLICA && (a->service != b->service || a->replica != b->replica ||
+                                   a->port != b->port || a->gpu != b->gpu))
+        return "a replica";
+    return NULL;
+}
+
 static const char *job_differs(const struct job *a, const struct job *b)
 {
     if (a->state != b->state || a->id != b->id)
@@ -517,6 +533,10 @@ static const char *job_differs(const struct job *a, const struct job *b)
         return "a job's progress or times";
     if (a->n_held != b->n_held || a->limit_w != b->limit_w || a->n_moves != b->n_moves)
         return "a job's place";
+    if (!same(a->ready_s, b->ready_s) || !same(a->drain_s, b->drain_s))
+        return "since when a replica serves";
+    if (terms_differ(&a->spec, &b->spec))
+        return terms_differ(&a->spec, &b->spec);
     for (int i = 0; i < a->n_held; i++)
         if (a->gpus[i] != b->gpus[i])
             return "a job's GPUs";

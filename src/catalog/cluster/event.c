@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/event_json.h"
 #include "catalog/cluster/state.h"
+#include "catalog/cluster/terms.h"
 #include "store/store.h"
 
 static const char *const kind_names[EVENT_KINDS] = {
@@ -19,7 +20,8 @@ static const char *const kind_names[EVENT_KINDS] = {
     [EVENT_JOB_PROGRESSED] = "job_progressed", [EVENT_JOB_STOPPED] = "job_stopped",
     [EVENT_JOB_FINISHED] = "job_finished",     [EVENT_JOB_FAILED] = "job_failed",
     [EVENT_JOB_CANCELLED] = "job_cancelled",   [EVENT_JOB_HELD] = "job_held",
-    [EVENT_JOB_RELEASED] = "job_released",
+    [EVENT_JOB_RELEASED] = "job_released",     [EVENT_SERVICE_SCALED] = "service_scaled",
+    [EVENT_REPLICA_READY] = "replica_ready",   [EVENT_REPLICA_DRAINING] = "replica_draining",
 };
 
 static const char *const node_state_names[] = {
@@ -90,6 +92,9 @@ static json_t *spec_to_json(const struct job_spec *s, const struct catalog *c)
         json_object_set_new(o, "owner", json_string(s->owner));
     if (s->kind == JOB_TRAINING)
         json_object_set_new(o, "steps", json_real(s->steps));
+    else if (s->terms)
+        json_object_update_new(
+            o, json_pack("{s:f, s:o}", "rate", s->rate, "service", terms_to_json(s)));
     else
         json_object_update_new(
             o, json_pack("{s:f, s:f}", "rate", s->rate, "duration_s", s->duration_s));
@@ -155,6 +160,9 @@ json_t *event_to_json(const struct event *ev, const struct state *s, const struc
     case EVENT_JOB_STARTED:
         return json_pack("{s:i, s:o, s:i, s:f}", "job", ev->job, "gpus", gpus_to_json(ev, s),
                          "limit_w", ev->limit_w, "steps_done", ev->steps_done);
+    case EVENT_SERVICE_SCALED:
+        return json_pack("{s:i, s:f, s:f, s:i, s:s*}", "job", ev->job, "steps_done", ev->steps_done,
+                         "rate", ev->rate, "max_gpus", ev->max_gpus, "reason", ev->reason);
     default:
         return json_pack("{s:i, s:f, s:s*}", "job", ev->job, "steps_done", ev->steps_done, "reason",
                          ev->reason);
@@ -199,19 +207,19 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     const char *name = NULL, *owner = NULL, *workload = NULL, *key = NULL, *digest = NULL;
     int exclusive = 0, one_node = 0, guess = 0;
     json_int_t n_gpus = 0, max_gpus = 0, n_nodes = 0, priority = 0;
-    json_t *types = NULL, *command = NULL;
+    json_t *types = NULL, *command = NULL, *terms = NULL;
 
     *s = (struct job_spec){ .deadline_s = NAN, .urgency = 1 };
     if (json_unpack(o,
                     "{s:s, s?s, s:s, s:F, s:I, s:I, s?F, s?F, s?F, s?F, s?F, s?I, s?b, s?b, s?o,"
-                    " s?b, s?s, s?s, s?o, s?I, s?F}",
+                    " s?b, s?s, s?s, s?o, s?I, s?F, s?o}",
                     "name", &name, "owner", &owner, "workload", &workload, "submit_s", &s->submit_s,
                     "n_gpus", &n_gpus, "max_gpus", &max_gpus, "steps", &s->steps, "rate", &s->rate,
                     "duration_s", &s->duration_s, "min_throughput", &s->min_throughput,
                     "deadline_s", &s->deadline_s, "priority", &priority, "exclusive", &exclusive,
                     "one_node", &one_node, "types", &types, "guess", &guess, "key", &key, "digest",
-                    &digest, "command", &command, "n_nodes", &n_nodes, "urgency",
-                    &s->urgency) < 0 ||
+                    &digest, "command", &command, "n_nodes", &n_nodes, "urgency", &s->urgency,
+                    "service", &terms) < 0 ||
         (command && !json_is_object(command)) || !is_int(n_gpus) || !is_int(max_gpus) ||
         !is_int(priority) || !is_int(n_nodes))
         return wrong("a field of the submission", e);
@@ -230,6 +238,8 @@ static int spec_from_json(struct arena *a, json_t *o, const struct catalog *c, s
     s->workload = catalog_find_workload(c, workload);
     if (s->workload < 0)
         return err_set(e, EINVAL, "no workload %s in the catalog", workload);
+    if (terms_from_json(a, terms, s, e) < 0)
+        return -EINVAL;
     return types_from_json(types, c, &s->allowed_types, e);
 }
 
@@ -294,13 +304,15 @@ static int job_from_json(struct arena *a, json_t *o, const struct state *s, stru
                          struct err *e)
 {
     const char *reason = NULL;
-    json_int_t job = -1, limit_w = 0;
+    json_int_t job = -1, limit_w = 0, max_gpus = 0;
 
-    if (json_unpack(o, "{s:I, s?F, s?I, s?s}", "job", &job, "steps_done", &out->steps_done,
-                    "limit_w", &limit_w, "reason", &reason) < 0 ||
-        !is_int(job) || !is_int(limit_w))
+    if (json_unpack(o, "{s:I, s?F, s?I, s?s, s?F, s?I}", "job", &job, "steps_done",
+                    &out->steps_done, "limit_w", &limit_w, "reason", &reason, "rate", &out->rate,
+                    "max_gpus", &max_gpus) < 0 ||
+        !is_int(job) || !is_int(limit_w) || !is_int(max_gpus))
         return wrong("job", e);
     out->job = (int)job;
+    out->max_gpus = (int)max_gpus;
     out->limit_w = (int)limit_w;
     out->reason = arena_strdup(a, reason);
     if (out->kind == EVENT_JOB_STARTED)

@@ -28,6 +28,9 @@ enum event_kind {
     EVENT_JOB_CANCELLED,
     EVENT_JOB_HELD,
     EVENT_JOB_RELEASED,
+    EVENT_SERVICE_SCALED,      // job: rate, max_gpus
+    EVENT_REPLICA_READY,       // job: takes requests
+    EVENT_REPLICA_DRAINING,    // job, reason: takes no more
     EVENT_KINDS,
 };
 
@@ -47,6 +50,8 @@ struct event {
     int n_gpus;
     int limit_w;
     double steps_done;
+    double rate;     // of EVENT_SERVICE_SCALED; 0: as it was
+    int max_gpus;    // likewise
     const char *reason;
     const char *node;    // name
     enum node_state node_state;

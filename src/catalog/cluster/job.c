@@ -26,8 +26,11 @@ double job_remaining(const struct job *j, double now_s)
 {
     const struct job_spec *s = &j->spec;
     double asked = s->kind == JOB_TRAINING ? s->steps : s->rate * s->duration_s;
-    double since_s = j->state == JOB_RUNNING ? fmax(now_s - j->heard_s, 0) : 0;
 
+    if (s->terms)
+        return 0;
+
+    double since_s = j->state == JOB_RUNNING ? fmax(now_s - j->heard_s, 0) : 0;
     double left = asked - j->steps_done - j->pace * since_s;
 
     if (!s->is_guess || s->kind != JOB_TRAINING)
@@ -39,6 +42,8 @@ double job_time_left_s(const struct job *j, double now_s)
 {
     if (j->spec.kind == JOB_TRAINING)
         return NAN;
+    if (j->spec.terms)
+        return INFINITY;
     if (isnan(j->started_s))
         return j->spec.duration_s;
     return fmax(j->started_s + j->spec.duration_s - now_s, 0);
@@ -49,7 +54,7 @@ double job_need(const struct job *j, double now_s)
     const struct job_spec *s = &j->spec;
     double need = s->min_throughput;
 
-    if (s->kind == JOB_INFERENCE)
+    if (s->kind != JOB_TRAINING)
         need = fmax(need, s->rate);
     if (s->deadline_s > now_s)
         need = fmax(need, job_remaining(j, now_s) / (s->deadline_s - now_s));
@@ -66,8 +71,47 @@ static bool is_tag(const char *text)
     return len >= 1 && len <= TAG_MAX;
 }
 
+/* A part of a second to an hour; 0: not said. */
+static bool is_span(double s, double least)
+{
+    return s == 0 || (s >= least && s <= 3600);
+}
+
+static int terms_check(const struct service_terms *t, struct err *e)
+{
+    bool is_llm = t->ttft_s > 0 || t->tpot_s > 0;
+
+    if (!is_span(t->latency_s, 1e-4) || !is_span(t->ttft_s, 1e-4) || !is_span(t->tpot_s, 1e-5))
+        return err_set(e, EINVAL, "a promised latency is within 0.1 ms and an hour, say p99=200ms");
+    if ((t->latency_s > 0) == is_llm || (t->ttft_s > 0) != (t->tpot_s > 0))
+        return err_set(e, EINVAL, "a service promises p99, or ttft and tpot together");
+    if (t->max_batch < 0 || t->max_batch > 65536)
+        return err_set(e, EINVAL, "max batch is within 1 and 65536");
+    if (!is_span(t->load_s, 1e-3))
+        return err_set(e, EINVAL, "load time is within 1 ms and an hour");
+    return 0;
+}
+
+static int service_check(const struct job_spec *s, struct err *e)
+{
+    if (!s->terms)
+        return err_set(e, EINVAL, "a service needs a promised latency, say p99=200ms");
+    if (!(s->rate > 0 && s->rate < 1e9))
+        return err_set(e, EINVAL, "a service needs rate > 0 (requests/s)");
+    if (s->n_gpus != 1 || s->max_gpus > SERVICE_GPUS_MOST || s->n_nodes > 1)
+        return err_set(e, EINVAL, "a replica runs on one GPU, and a service has at most %d of them",
+                       SERVICE_GPUS_MOST);
+    if (s->kind == JOB_REPLICA &&
+        (s->service < 0 || s->replica < 0 || s->port < 0 || s->port > 65535 || s->max_gpus != 1))
+        return err_set(e, EINVAL, "a replica has a service, a number, a port and one GPU");
+    return terms_check(s->terms, e);
+}
+
 int job_spec_check(const struct job_spec *s, struct err *e)
 {
+    if (s->kind >= JOB_SERVICE && service_check(s, e) < 0)
+        return -EINVAL;
+
     if (!s->name || !text_is_name(slice_of(s->name)) ||
         (s->owner && !text_is_name(slice_of(s->owner))))
         return err_set(e, EINVAL, "names of jobs and owners are 1 to 200 printable bytes of UTF-8");

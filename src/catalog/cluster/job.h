@@ -6,6 +6,7 @@
 #ifndef CATALOG_CLUSTER_JOB_H
 #define CATALOG_CLUSTER_JOB_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,7 +42,34 @@ int job_state_parse(const char *name);
 enum job_kind {
     JOB_TRAINING,     // steps to do
     JOB_INFERENCE,    // a rate to hold for a time
+    JOB_SERVICE,      // a rate to serve in time, until it is ended: by its replicas
+    JOB_REPLICA,      // one of these
 };
+
+/* What a service promises of each request, and how its replicas are to be run. A service itself
+ * runs nowhere: it waits, as far as the life above goes, until it is cancelled. Its replicas are
+ * jobs on one GPU each, which the cycle submits and cancels (cycle/services.h):
+ *
+ *     submitted           started            ready              draining         cancelled
+ *    ---------> WAITING ---------> (loads) --------> (serves) ----------> (ends) ---------->
+ *
+ * and nothing but a promise to the service brings back one that has ended.
+ */
+struct service_terms {
+    double latency_s;         // 99 of 100 requests are answered within this; 0: see below
+    double ttft_s, tpot_s;    // of language models: to the first token, and for each further one
+    int max_batch;            // requests that are answered at once; 0: SERVICE_BATCH
+    double load_s;            // from a replica's start until it is ready; 0: nobody said
+    bool is_unmoved;          // no replica is moved to save energy
+    const char *probe;        // path that answers 200 when a replica is ready; NULL: it reports
+    const char *metrics;      // path of its Prometheus metrics; NULL: it reports
+};
+
+/* Requests within the promised latency, of all: judged by the hour. */
+#define SERVICE_LATE_MOST 0.01
+#define SERVICE_BATCH 32
+#define SERVICE_LOAD_S 120.0    // until one has been seen to load
+#define SERVICE_GPUS_MOST 64    // replicas at once
 
 /* What was asked; never changes after submission. */
 struct job_spec {
@@ -51,7 +79,7 @@ struct job_spec {
     int workload;    // index in the catalog
     double submit_s;
     double steps;              // training: how many
-    double rate;               // inference: steps/s asked of it
+    double rate;               // inference: steps/s asked of it; a service: requests/s, at first
     double duration_s;         // inference: for how long, from its first start
     double min_throughput;     // the promise, steps/s; 0: none
     double deadline_s;         // the promise as a time; NaN: none
@@ -67,6 +95,11 @@ struct job_spec {
                                // by the ledger; NULL: nothing
     const char *key;           // of the submission, so that asking twice submits once; NULL: none
     const char *digest;        // of what was asked with that key
+    const struct service_terms *terms;    // of a service and its replicas; NULL: it is neither
+    int service;                          // a replica: of which
+    int replica;                          // and its number there, from 0
+    int port;                             // that it shall serve at
+    int gpu;                              // that it is submitted for
 };
 
 struct job {
@@ -82,6 +115,8 @@ struct job {
     int *gpus;            // (spec.max_gpus) which ones
     int limit_w;          // power limit of its placement; 0: default
     int n_moves;
+    double ready_s;                    // a replica: it serves since; NaN: not yet
+    double drain_s;                    // and takes no more requests since; NaN: it does
     const char *reason;                // of its last stop or its failure; NULL: none was told
     int next_waiting, prev_waiting;    // the queue's links, -1 at its ends
 };
@@ -96,6 +131,29 @@ static inline bool job_is_over(const struct job *j)
 static inline bool job_may_run(const struct job *j)
 {
     return j->state == JOB_WAITING || j->state == JOB_RUNNING;
+}
+
+/* Does a plan look for a place for it? Replicas have theirs from the beginning. */
+static inline bool job_is_planned(const struct job *j)
+{
+    return j->spec.kind != JOB_REPLICA;
+}
+
+/* Does a replica take requests? */
+static inline bool job_serves_now(const struct job *j)
+{
+    return j->state == JOB_RUNNING && !isnan(j->ready_s) && isnan(j->drain_s);
+}
+
+/* The longest that a request may take, of whatever it is promised. */
+static inline double service_latency_s(const struct service_terms *t)
+{
+    return t->latency_s > 0 ? t->latency_s : t->ttft_s;
+}
+
+static inline int service_batch(const struct service_terms *t)
+{
+    return t->max_batch > 0 ? t->max_batch : SERVICE_BATCH;
 }
 
 /* Steps still to do at 'now_s', for inference to be served: as last heard, and on from there
@@ -116,7 +174,7 @@ double job_need(const struct job *j, double now_s);
 /* Steps/s asked of a server; 0 for training, which goes as fast as it can. */
 static inline double job_serves(const struct job_spec *s)
 {
-    return s->kind == JOB_INFERENCE ? s->rate : 0;
+    return s->kind == JOB_TRAINING ? 0 : s->rate;
 }
 
 /* How many times a usual job's time its own is worth, beside what its priority says. */

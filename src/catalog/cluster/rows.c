@@ -1,4 +1,5 @@
 #include "catalog/cluster/rows.h"
+#include "catalog/cluster/terms.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -86,6 +87,7 @@ static int write_job(struct ledger *l, const struct job *j, struct err *e)
                            .urgency = job_urgency(s),
                            .types = types_text(l, s->allowed_types),
                            .command = s->command,
+                           .terms = terms_text(&l->scratch, s),
                            .key = s->key,
                            .digest = s->digest };
 
@@ -116,6 +118,10 @@ static int write_standing(struct ledger *l, const struct job *j, struct err *e)
                                  .n_moves = j->n_moves,
                                  .limit_w = j->limit_w,
                                  .gpus = gpus_text(l, j),
+                                 .ready_s = j->ready_s,
+                                 .drain_s = j->drain_s,
+                                 .rate = j->spec.rate,
+                                 .max_gpus = j->spec.max_gpus,
                                  .reason = j->reason };
 
     return store_put_job_state(l->store, &row, e);
@@ -221,6 +227,8 @@ static int read_spec(struct ledger *l, const struct row_job *row, struct job_spe
                               .digest = row->digest };
     if (out->workload < 0)
         return err_set(e, EINVAL, "no workload %s in the catalog", row->workload);
+    if (terms_parse(&l->scratch, row->terms, out, e) < 0)
+        return -EINVAL;
     return read_types(l, row->types, &out->allowed_types, e);
 }
 
@@ -254,11 +262,17 @@ static int read_job(void *self, const struct row_job *row, const struct row_job_
                        .started_s = at->started_s,
                        .n_moves = at->n_moves,
                        .limit_w = at->limit_w,
+                       .ready_s = at->ready_s,
+                       .drain_s = at->drain_s,
                        .reason = at->reason };
     int rc = state < 0 ? err_set(r->e, EINVAL, "no job is '%s'", at->state) : 0;
 
     if (rc == 0)
         rc = read_spec(l, row, &job.spec, r->e);
+    if (rc == 0 && at->max_gpus > 0) {
+        job.spec.rate = at->rate;
+        job.spec.max_gpus = at->max_gpus;
+    }
     if (rc == 0)
         rc = read_gpus(l, at->gpus, &job, r->e);
     if (rc == 0)

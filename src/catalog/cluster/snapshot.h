@@ -2,7 +2,7 @@
  *
  * Made by: snapshot_take, from the state. Read by: every room to the right. Never
  * changed after it is made; lives in the cycle arena. Jobs here are only those that
- * matter for a decision: running, and the front of the queue.
+ * matter for a decision: running, services, and the front of the queue.
  */
 #ifndef CATALOG_CLUSTER_SNAPSHOT_H
 #define CATALOG_CLUSTER_SNAPSHOT_H
@@ -15,6 +15,20 @@
 struct arena;
 struct catalog;
 struct engine_rules;
+
+struct capacity;
+
+/* What is known of a service when a snapshot is taken. */
+struct service_view {
+    double demand;    // requests/s that it shall be ready for
+    double coming;    // requests/s of replicas that are submitted and do not run yet
+    int n_coming;
+    double load_s;                      // from a replica's start until it is ready
+    double hold_s;                      // so long it stays then, at the least
+    const struct capacity *capacity;    // requests/s of a place (serve/capacity.h)
+    double z;    // what is believed of step times is taken so many standard deviations longer
+    double busy_most;    // instead: a place holds what keeps it busy for this part; 0: the table
+};
 
 struct snapshot_gpu {
     int type, node;
@@ -37,6 +51,14 @@ struct snapshot_job {
     int limit_w;
     double waited_s;    // since it began to wait; 0 when running
     double ran_s;       // since its present start; 0 when waiting
+
+    /* Of services and their replicas; NULL otherwise. A service stands for those of its replicas
+     * that a plan may let go or put elsewhere: it "runs" on their GPUs. Each of the others is a job
+     * that stays where it is.
+     */
+    const struct service_view *service;
+    bool is_leaving;        // a replica that takes no more requests
+    const int *replicas;    // of a service: (n_held) ids of these
 };
 
 struct snapshot {
@@ -69,7 +91,11 @@ struct snapshot_marks {
     int n_parked;
     const bool *is_busy;     // by GPU: nothing may be started there now; NULL: none is
     const double *wake_s;    // by GPU: how long it takes to wake; 0: it is awake; NULL: all are
+    const struct service_view *services;    // as the state's services; NULL: nobody plans for these
 };
+
+/* Does the job stand where the snapshot saw it? */
+bool snapshot_is_so(const struct snapshot_job *seen, const struct state *now);
 
 void snapshot_take(struct arena *a, const struct state *s, const struct catalog *c, double now_s,
                    int theta, struct snapshot_marks marks, struct snapshot *out);

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/text/text.h"
+#include "catalog/cluster/terms.h"
 
 void state_init(struct state *s)
 {
@@ -22,6 +23,7 @@ void state_release(struct state *s)
     free(s->gpus);
     free(s->jobs);
     free(s->running);
+    free(s->services);
     map_release(&s->node_by_name);
     map_release(&s->job_by_name);
     map_release(&s->job_by_key);
@@ -69,6 +71,12 @@ static bool goes_before(const struct job *a, const struct job *b)
     if (a->spec.priority != b->spec.priority)
         return a->spec.priority > b->spec.priority;
     return a->id < b->id;
+}
+
+/* A service has no place of its own, and a replica has one from the beginning. */
+static bool is_queued(const struct job *j)
+{
+    return j->state == JOB_WAITING && !j->spec.terms;
 }
 
 static void queue_insert_after(struct state *s, struct job *j, int before)
@@ -220,6 +228,18 @@ static int submit_check(const struct state *s, const struct job_spec *spec, stru
     return 0;
 }
 
+/* A replica's service is one, and lives. */
+static int replica_check(const struct state *s, const struct job_spec *spec, struct err *e)
+{
+    const struct job *of = spec->service < s->n_jobs ? s->jobs[spec->service] : NULL;
+
+    if (!of || of->spec.kind != JOB_SERVICE || job_is_over(of))
+        return err_set(e, EINVAL, "job %s: there is no service %d", spec->name, spec->service);
+    if (spec->gpu < 0 || spec->gpu >= s->n_gpus)
+        return err_set(e, EINVAL, "job %s: there is no GPU %d", spec->name, spec->gpu);
+    return 0;
+}
+
 /* A new job that waits, but not in the queue yet. */
 static struct job *job_make(struct state *s, const struct job_spec *spec)
 {
@@ -231,6 +251,8 @@ static struct job *job_make(struct state *s, const struct job_spec *spec)
                        .id = s->n_jobs,
                        .state = JOB_WAITING,
                        .started_s = NAN,
+                       .ready_s = NAN,
+                       .drain_s = NAN,
                        .next_waiting = -1,
                        .prev_waiting = -1 };
     j->spec.name = arena_strdup(&s->arena, spec->name);
@@ -238,7 +260,12 @@ static struct job *job_make(struct state *s, const struct job_spec *spec)
     j->spec.command = arena_strdup(&s->arena, spec->command);
     j->spec.key = arena_strdup(&s->arena, spec->key);
     j->spec.digest = arena_strdup(&s->arena, spec->digest);
+    j->spec.terms = terms_copy(&s->arena, spec->terms);
     j->gpus = ARENA_ARRAY(&s->arena, int, (size_t)spec->max_gpus);
+    if (spec->kind == JOB_SERVICE) {
+        GROW(s->services, s->n_services, s->cap_services);
+        s->services[s->n_services++] = j->id;
+    }
     s->jobs[s->n_jobs++] = j;
     map_set(&s->job_by_name, j->spec.name, j->id);
     if (j->spec.key)
@@ -278,7 +305,7 @@ static void job_leave(struct state *s, struct job *j)
     if (j->state == JOB_RUNNING) {
         gpus_leave(s, j);
         running_remove(s, j);
-    } else if (j->state == JOB_WAITING) {
+    } else if (is_queued(j)) {
         queue_remove(s, j);
     }
     s->n_ended -= job_is_over(j);
@@ -290,7 +317,7 @@ static void job_enter(struct state *s, struct job *j, const struct event *ev)
     if (j->state == JOB_RUNNING) {
         gpus_take(s, j, ev);
         running_add(s, j);
-    } else if (j->state == JOB_WAITING) {
+    } else if (is_queued(j)) {
         queue_add(s, j);
     }
     s->n_ended += job_is_over(j);
@@ -309,11 +336,31 @@ static const struct {
     [EVENT_JOB_CANCELLED] = { 1 << JOB_WAITING | 1 << JOB_HELD | 1 << JOB_RUNNING, JOB_CANCELLED },
     [EVENT_JOB_HELD] = { 1 << JOB_WAITING, JOB_HELD },
     [EVENT_JOB_RELEASED] = { 1 << JOB_HELD, JOB_WAITING },
+    [EVENT_SERVICE_SCALED] = { 1 << JOB_WAITING | 1 << JOB_HELD, JOB_WAITING },
+    [EVENT_REPLICA_READY] = { 1 << JOB_RUNNING, JOB_RUNNING },
+    [EVENT_REPLICA_DRAINING] = { 1 << JOB_RUNNING, JOB_RUNNING },
 };
+
+/* The kind of job that an event is for alone; -1: any. */
+static int kind_for(enum event_kind k)
+{
+    return k == EVENT_SERVICE_SCALED                                 ? JOB_SERVICE
+           : k == EVENT_REPLICA_READY || k == EVENT_REPLICA_DRAINING ? JOB_REPLICA
+                                                                     : -1;
+}
+
+/* A service runs nowhere itself. */
+static bool is_for(const struct job *j, enum event_kind k)
+{
+    if (j->spec.kind == JOB_SERVICE && k == EVENT_JOB_STARTED)
+        return false;
+    return kind_for(k) < 0 || kind_for(k) == (int)j->spec.kind;
+}
 
 bool state_expects(const struct state *s, enum event_kind kind, int job)
 {
-    return job >= 0 && job < s->n_jobs && (arrows[kind].from & 1u << s->jobs[job]->state);
+    return job >= 0 && job < s->n_jobs && (arrows[kind].from & 1u << s->jobs[job]->state) &&
+           is_for(s->jobs[job], kind);
 }
 
 /* A start that is no relimit: on GPUs that gang_check has found free for it. */
@@ -322,6 +369,7 @@ static void note_start(struct job *j, const struct event *ev)
     j->n_moves += j->state == JOB_RUNNING || (j->reason && strcmp(j->reason, JOB_MOVING) == 0);
     if (isnan(j->started_s))
         j->started_s = ev->time_s;
+    j->ready_s = j->drain_s = NAN;
 }
 
 static void job_change(struct state *s, struct job *j, const struct event *ev)
@@ -370,10 +418,36 @@ static int job_check(const struct state *s, const struct event *ev, struct err *
     if (ev->job < 0 || ev->job >= s->n_jobs)
         return err_set(e, EINVAL, "%s: there is no job %d", event_kind_name(ev->kind), ev->job);
     const struct job *j = s->jobs[ev->job];
+    if (!is_for(j, ev->kind))
+        return err_set(e, EINVAL, "%s: job %s is %s, and %s", event_kind_name(ev->kind),
+                       j->spec.name, job_state_name(j->state),
+                       j->spec.kind == JOB_SERVICE        ? "a service, which runs nowhere itself"
+                       : ev->kind == EVENT_SERVICE_SCALED ? "no service"
+                                                          : "no replica");
     if (!state_expects(s, ev->kind, ev->job))
         return err_set(e, EINVAL, "%s: job %s is %s", event_kind_name(ev->kind), j->spec.name,
                        job_state_name(j->state));
+    if (ev->kind == EVENT_SERVICE_SCALED &&
+        !(ev->rate >= 0 && ev->rate < 1e9 && ev->max_gpus >= 0 &&
+          ev->max_gpus <= SERVICE_GPUS_MOST))
+        return err_set(e, EINVAL, "a service is scaled to a rate > 0 and 1 to %d GPUs",
+                       SERVICE_GPUS_MOST);
     return ev->kind == EVENT_JOB_STARTED ? gang_check(s, j, ev, e) : 0;
+}
+
+/* What does not move a job from where it stands. */
+static void terms_apply(struct state *s, const struct event *ev)
+{
+    struct job *j = s->jobs[ev->job];
+
+    if (ev->kind == EVENT_REPLICA_READY)
+        j->ready_s = ev->time_s;
+    else if (ev->kind == EVENT_REPLICA_DRAINING)
+        j->drain_s = ev->time_s;
+    else {
+        j->spec.rate = ev->rate > 0 ? ev->rate : j->spec.rate;
+        j->spec.max_gpus = ev->max_gpus > 0 ? ev->max_gpus : j->spec.max_gpus;
+    }
 }
 
 static void job_apply(struct state *s, const struct event *ev)
@@ -394,8 +468,10 @@ int state_check(const struct state *s, const struct event *ev, struct err *e)
         return err_set(e, EINVAL, "%s: when? its time is not finite", event_kind_name(ev->kind));
     if (ev->kind == EVENT_NODE_ADDED)
         return node_add_check(s, ev, e);
-    if (ev->kind == EVENT_JOB_SUBMITTED)
-        return submit_check(s, ev->spec, e);
+    if (ev->kind == EVENT_JOB_SUBMITTED) {
+        int rc = submit_check(s, ev->spec, e);
+        return rc == 0 && ev->spec->kind == JOB_REPLICA ? replica_check(s, ev->spec, e) : rc;
+    }
     if (ev->kind != EVENT_NODE_CHANGED)
         return job_check(s, ev, e);
     return state_find_node(s, ev->node) >= 0 ? 0
@@ -420,7 +496,10 @@ int state_apply(struct state *s, const struct event *ev, struct err *e)
     } else if (ev->kind == EVENT_JOB_SUBMITTED) {
         struct job *j = job_make(s, ev->spec);
         j->changed_s = j->heard_s = ev->time_s;
-        queue_add(s, j);
+        if (is_queued(j))
+            queue_add(s, j);
+    } else if (kind_for(ev->kind) >= 0) {
+        terms_apply(s, ev);
     } else {
         job_apply(s, ev);
     }
@@ -465,7 +544,9 @@ static void job_unmake(struct state *s, const struct undo_step *c)
     struct job *j = s->jobs[c->index];
 
     assert(c->index == s->n_jobs - 1);
-    queue_remove(s, j);
+    if (is_queued(j))
+        queue_remove(s, j);
+    s->n_services -= j->spec.kind == JOB_SERVICE;
     if (c->namesake >= 0)
         map_set(&s->job_by_name, s->jobs[c->namesake]->spec.name, c->namesake);
     s->n_jobs--;
@@ -543,6 +624,8 @@ int state_restore_job(struct state *s, const struct job *as, struct err *e)
     j->changed_s = as->changed_s;
     j->started_s = as->started_s;
     j->n_moves = as->n_moves;
+    j->ready_s = as->ready_s;
+    j->drain_s = as->drain_s;
     j->reason = arena_strdup(&s->arena, as->reason);
     s->version++;
     if (j->state != JOB_WAITING)    // those line up when all are there
@@ -565,7 +648,7 @@ void state_line_up(struct state *s)
 
     assert(s->n_waiting == 0);
     for (int i = 0; i < s->n_jobs; i++)
-        if (s->jobs[i]->state == JOB_WAITING)
+        if (is_queued(s->jobs[i]))
             waiting[n++] = s->jobs[i];
     qsort(waiting, (size_t)n, sizeof(struct job *), by_turn);
     for (int i = 0; i < n; i++)

@@ -46,8 +46,10 @@ struct state {
     int n_jobs, cap_jobs;
     int *running;    // (n_running) ids in rising order, so that a replay gives the same view
     int n_running;
-    int first_waiting, last_waiting;    // the queue: by priority, then id
+    int first_waiting, last_waiting;    // the queue: by priority, then id; no services, no replicas
     int n_waiting;
+    int *services;    // (n_services) ids in rising order, of those too that have ended
+    int n_services, cap_services;
     int n_ended;    // finished, failed or cancelled
     struct map node_by_name, job_by_name, job_by_key;
     uint64_t version;    // changes with every event that calls for a decision: all but progress

@@ -17,7 +17,9 @@ FIXTURE(set_up, tear_down)
 TEST(each_migration_runs_once_and_failures_undo_it)
 {
     static const char *const steps[] = {
-        NULL,    // versions 1 to 9 are what open made
+        NULL,    // versions 1 to 11 are what open made
+        NULL,
+        NULL,
         NULL,
         NULL,
         NULL,
@@ -33,10 +35,10 @@ TEST(each_migration_runs_once_and_failures_undo_it)
     struct err e = { 0 };
     sqlite3_stmt *q;
 
-    ck_assert_int_eq(store_n_migrations, 9);
-    ck_assert_int_eq(store_migrate(s, steps, 10, &e), 0);
-    ck_assert_int_eq(store_migrate(s, steps, 10, &e), 0);
-    ck_assert_int_lt(store_migrate(s, steps, 11, &e), 0);
+    ck_assert_int_eq(store_n_migrations, 11);
+    ck_assert_int_eq(store_migrate(s, steps, 12, &e), 0);
+    ck_assert_int_eq(store_migrate(s, steps, 12, &e), 0);
+    ck_assert_int_lt(store_migrate(s, steps, 13, &e), 0);
     ck_assert_int_eq(sqlite3_prepare_v2(s->db, "SELECT count(*) FROM extra", -1, &q, NULL), 0);
     ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
     ck_assert_int_eq(sqlite3_column_int(q, 0), 0);

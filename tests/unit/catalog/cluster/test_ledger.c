@@ -83,6 +83,27 @@ struct draw {
     int gpus[3];
 };
 
+/* A service, or a replica of one of the first ten jobs, if that is one. */
+static void draw_service(struct rng *r, struct draw *out)
+{
+    static const struct service_terms terms[] = {
+        { .latency_s = 0.2, .max_batch = 8, .probe = "/healthz", .metrics = "/metrics" },
+        { .ttft_s = 0.5, .tpot_s = 1.0 / 30, .load_s = 60, .is_unmoved = true },
+    };
+
+    out->spec.kind = rng_below(r, 3) ? JOB_REPLICA : JOB_SERVICE;
+    out->spec.rate = 100.0 / 3;
+    out->spec.duration_s = 0;
+    out->spec.terms = &terms[rng_below(r, 2)];
+    out->spec.n_gpus = 1;
+    out->spec.n_nodes = 0;
+    out->spec.max_gpus = out->spec.kind == JOB_REPLICA ? 1 : 4;
+    out->spec.service = (int)rng_below(r, 10);
+    out->spec.replica = (int)rng_below(r, 5);
+    out->spec.port = (int)rng_below(r, 65536);
+    out->spec.gpu = (int)rng_below(r, 6);
+}
+
 static void draw_spec(struct rng *r, struct draw *out)
 {
     snprintf(out->name, sizeof out->name, "j%out", (int)rng_below(r, 30));
@@ -109,16 +130,18 @@ static void draw_spec(struct rng *r, struct draw *out)
         out->spec.rate = 1.0 / 3;
         out->spec.duration_s = 100;
     }
+    if (rng_below(r, 3) == 0)
+        draw_service(r, out);
 }
 
 /* Mostly of the living, so that most are accepted. */
 static void draw_event(struct rng *r, const struct state *s, struct draw *out)
 {
     static const enum event_kind kinds[] = {
-        EVENT_JOB_SUBMITTED, EVENT_JOB_SUBMITTED,  EVENT_JOB_STARTED, EVENT_JOB_STARTED,
-        EVENT_JOB_STARTED,   EVENT_JOB_PROGRESSED, EVENT_JOB_STOPPED, EVENT_JOB_FINISHED,
-        EVENT_JOB_FAILED,    EVENT_JOB_CANCELLED,  EVENT_JOB_HELD,    EVENT_JOB_RELEASED,
-        EVENT_NODE_CHANGED,
+        EVENT_JOB_SUBMITTED, EVENT_JOB_SUBMITTED,  EVENT_JOB_STARTED,   EVENT_JOB_STARTED,
+        EVENT_JOB_STARTED,   EVENT_JOB_PROGRESSED, EVENT_JOB_STOPPED,   EVENT_JOB_FINISHED,
+        EVENT_JOB_FAILED,    EVENT_JOB_CANCELLED,  EVENT_JOB_HELD,      EVENT_JOB_RELEASED,
+        EVENT_NODE_CHANGED,  EVENT_SERVICE_SCALED, EVENT_REPLICA_READY, EVENT_REPLICA_DRAINING,
     };
     int n_jobs = s->n_jobs ? s->n_jobs : 1;
     int recent = n_jobs > 10 ? n_jobs - 10 : 0;
@@ -131,6 +154,8 @@ static void draw_event(struct rng *r, const struct state *s, struct draw *out)
                               .gpus = out->gpus,
                               .n_gpus = 1 + (int)rng_below(r, 3),
                               .limit_w = rng_below(r, 2) ? 150 : 0,
+                              .rate = rng_uniform(r) * 100,
+                              .max_gpus = (int)rng_below(r, 5),
                               .steps_done = rng_uniform(r) * 1000,
                               .reason = rng_below(r, 2) ? "bad luck" : NULL,
                               .node = rng_below(r, 2) ? "n1" : "n2",

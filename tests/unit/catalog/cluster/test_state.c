@@ -35,6 +35,9 @@ static const int arrows[EVENT_KINDS][6] = {
     [EVENT_JOB_CANCELLED] = { JOB_CANCELLED, JOB_CANCELLED, JOB_CANCELLED, -1, -1, -1 },
     [EVENT_JOB_HELD] = { JOB_HELD, -1, -1, -1, -1, -1 },
     [EVENT_JOB_RELEASED] = { -1, JOB_WAITING, -1, -1, -1, -1 },
+    [EVENT_SERVICE_SCALED] = { -1, -1, -1, -1, -1, -1 },    // those are not for it
+    [EVENT_REPLICA_READY] = { -1, -1, -1, -1, -1, -1 },
+    [EVENT_REPLICA_DRAINING] = { -1, -1, -1, -1, -1, -1 },
 };
 
 /* Two worlds in the same state: one gets the event, the other stays for comparison. */
@@ -84,6 +87,93 @@ TEST(the_arrows_of_the_picture_and_no_others)
     for (int kind = EVENT_JOB_STARTED; kind < EVENT_KINDS; kind++)
         for (int from = JOB_WAITING; from <= JOB_CANCELLED; from++)
             try_arrow((enum event_kind)kind, (enum job_state)from);
+}
+
+/* ---- services and their replicas ---- */
+
+static const struct service_terms promised = { .latency_s = 0.2, .max_batch = 8 };
+
+static int submit(struct world *w, struct job_spec spec, struct err *e)
+{
+    const struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = 1, .spec = &spec };
+
+    return state_apply(&w->ledger.state, &ev, e);
+}
+
+static struct job_spec service_spec(const char *name)
+{
+    struct job_spec spec = spec_of(name, 0);
+
+    spec.kind = JOB_SERVICE;
+    spec.rate = 40;
+    spec.max_gpus = 4;
+    spec.terms = &promised;
+    return spec;
+}
+
+static struct job_spec replica_spec(const char *name, int service, int gpu)
+{
+    struct job_spec spec = service_spec(name);
+
+    spec.kind = JOB_REPLICA;
+    spec.max_gpus = 1;
+    spec.service = service;
+    spec.gpu = gpu;
+    return spec;
+}
+
+TEST(a_service_waits_in_no_queue_and_its_replicas_live_by_events)
+{
+    struct world w;
+    struct err e = { 0 };
+    struct state *s = &w.ledger.state;
+    const int gpu = 2;
+    struct event ev = { .time_s = 5, .job = 1, .gpus = &gpu, .n_gpus = 1 };
+
+    world_init(&w, small);
+    ck_assert_msg(submit(&w, service_spec("web"), &e) == 0, "%s", e.text);
+    ck_assert_msg(submit(&w, replica_spec("web.0", 0, 2), &e) == 0, "%s", e.text);
+    ck_assert_int_eq(s->n_waiting, 0);
+    ck_assert_int_eq(s->n_services, 1);
+    ev.kind = EVENT_REPLICA_READY;
+    ck_assert_int_eq(state_apply(s, &ev, &e), -EINVAL);    // it does not run yet
+    ev.kind = EVENT_JOB_STARTED;
+    ck_assert_int_eq(state_apply(s, &ev, &e), 0);
+    ck_assert(!job_serves_now(s->jobs[1]));
+    ev.kind = EVENT_REPLICA_READY;
+    ck_assert_int_eq(state_apply(s, &ev, &e), 0);
+    ck_assert(job_serves_now(s->jobs[1]));
+    ck_assert_int_eq(s->jobs[1]->n_held, 1);
+    ev.kind = EVENT_REPLICA_DRAINING;
+    ck_assert_int_eq(state_apply(s, &ev, &e), 0);
+    ck_assert(!job_serves_now(s->jobs[1]));
+    ev.kind = EVENT_JOB_STARTED;
+    ev.job = 0;
+    ck_assert_int_eq(state_apply(s, &ev, &e), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "a service, which runs nowhere"));
+    ev = (struct event){ .kind = EVENT_SERVICE_SCALED, .time_s = 6, .rate = 80 };
+    ck_assert_int_eq(state_apply(s, &ev, &e), 0);
+    ck_assert_double_eq(s->jobs[0]->spec.rate, 80);
+    ck_assert_int_eq(s->jobs[0]->spec.max_gpus, 4);
+    state_assert(s);
+    world_release(&w);
+}
+
+TEST(replicas_are_of_a_service_that_lives)
+{
+    struct world w;
+    struct err e = { 0 };
+    const struct event end = { .kind = EVENT_JOB_CANCELLED, .time_s = 2, .job = 0 };
+
+    world_init(&w, small);
+    ck_assert_int_eq(submit(&w, replica_spec("web.0", 0, 2), &e), -EINVAL);
+    ck_assert_int_eq(submit(&w, service_spec("web"), &e), 0);
+    ck_assert_int_eq(submit(&w, replica_spec("web.0", 0, 99), &e), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "no GPU 99"));
+    ck_assert_int_eq(state_apply(&w.ledger.state, &end, &e), 0);
+    ck_assert_int_eq(submit(&w, replica_spec("web.0", 0, 2), &e), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(e.text, "there is no service 0"));
+    world_release(&w);
 }
 
 /* ---- what else is refused ---- */
@@ -341,7 +431,7 @@ TEST(nodes_go_up_and_down_without_touching_their_jobs)
 static void random_event(struct rng *r, const struct state *s, struct event *ev,
                          struct job_spec *spec, char *name, int *gpus)
 {
-    *ev = (struct event){ .kind = (enum event_kind)rng_below(r, EVENT_KINDS),
+    *ev = (struct event){ .kind = (enum event_kind)rng_below(r, EVENT_SERVICE_SCALED),
                           .time_s = (double)s->version,
                           .job = (int)rng_below(r, (uint64_t)s->n_jobs + 2) - 1,
                           .n_gpus = (int)rng_below(r, 4),
