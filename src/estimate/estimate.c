@@ -12,6 +12,7 @@
 #include "estimate/prior/power.h"
 #include "estimate/prior/prior.h"
 #include "estimate/prior/roofline.h"
+#include "estimate/serving.h"
 
 /* ---- cells that were asked for ---- */
 
@@ -41,6 +42,7 @@ void estimator_init(struct estimator *e, const struct catalog *c, double z)
     e->slots = heap_array(SLOTS, sizeof *e->slots);
     e->beliefs = heap_array(1, sizeof *e->beliefs);
     e->shared = heap_array(1, sizeof *e->shared);
+    e->serving = serving_create();
     beliefs_init(e->beliefs, c);
 }
 
@@ -50,6 +52,7 @@ void estimator_release(struct estimator *e)
     bends_release(&e->bends);
     shared_release(e->shared);
     free(e->shared);
+    serving_destroy(e->serving);
     map_u64_release(&e->told_by_key);
     free(e->beliefs);
     free(e->told);

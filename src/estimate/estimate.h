@@ -48,6 +48,7 @@ struct estimator {
     struct map_u64 told_by_key;     // cells that somebody knows, see estimate_tell
     struct told_cell *told;         // (n_told)
     int n_told, cap_told;
+    struct serving_cache *serving;    // step times of servers, see serving.h; owned
 };
 
 void estimator_init(struct estimator *e, const struct catalog *c, double z);
