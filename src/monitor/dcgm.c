@@ -7,33 +7,11 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "monitor/pages/exposition.h"
 
 static struct slice rest_of(struct slice s, size_t from)
 {
     return (struct slice){ s.at + from, s.len - from };
-}
-
-/* 'key="value"' and what parts it from the next; \ keeps a quote inside. False: not of the form. */
-static bool take_label(struct slice *line, struct slice *key, struct slice *value)
-{
-    const char *equals = memchr(line->at, '=', line->len);
-    size_t i;
-
-    if (!equals)
-        return false;
-    *key = slice_trim((struct slice){ line->at, (size_t)(equals - line->at) });
-    *line = rest_of(*line, (size_t)(equals - line->at) + 1);
-    if (line->len == 0 || line->at[0] != '"')
-        return false;
-    for (i = 1; i < line->len && line->at[i] != '"'; i++)
-        i += line->at[i] == '\\';
-    if (i >= line->len)
-        return false;
-    *value = (struct slice){ line->at + 1, i - 1 };
-    *line = slice_trim(rest_of(*line, i + 1));
-    if (line->len > 0 && line->at[0] == ',')
-        *line = slice_trim(rest_of(*line, 1));
-    return true;
 }
 
 static bool take_labels(struct slice *line, struct dcgm_gpu *out)
@@ -42,7 +20,7 @@ static bool take_labels(struct slice *line, struct dcgm_gpu *out)
     long index;
 
     while (line->len > 0 && line->at[0] != '}') {
-        if (!take_label(line, &key, &value))
+        if (!exposition_label(line, &key, &value))
             return false;
         if (slice_is(key, "gpu") && text_to_long(value, 0, INT_MAX, &index) == 0)
             out->index = (int)index;

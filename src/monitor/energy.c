@@ -258,6 +258,14 @@ void energy_steps(struct energy *e, int job, int gpu_type, double now_s, double 
     row_at(e, hour_of(now_s), job, gpu_type)->steps += steps;
 }
 
+void energy_served(struct energy *e, int job, double now_s, double requests, double late)
+{
+    struct row_usage *r = row_at(e, hour_of(now_s), job, type_of_job(e, job));
+
+    r->requests += fmax(requests, 0);    // NaN: not said
+    r->late += fmax(late, 0);
+}
+
 int energy_take(struct energy *e, double now_s, int (*f)(void *self, const struct row_usage *r),
                 void *self)
 {
@@ -290,6 +298,8 @@ void energy_take_back(struct energy *e)
         r->n_measured += t->row.n_measured;
         r->abs_error += t->row.abs_error;
         r->n_covered += t->row.n_covered;
+        r->requests += t->row.requests;
+        r->late += t->row.late;
     }
     e->taken.n = 0;
 }

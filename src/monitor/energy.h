@@ -56,6 +56,9 @@ void energy_surprise(struct energy *e, int job, int gpu_type, double now_s, doub
 /* And steps done, on GPUs of which type (-1: not known). */
 void energy_steps(struct energy *e, int job, int gpu_type, double now_s, double steps);
 
+/* And what a replica answered, and of it late. */
+void energy_served(struct energy *e, int job, double now_s, double requests, double late);
+
 /* Book everything up to 'now_s', and hand over all rows since the last time: 'f' is called
  * for each. 0 or what 'f' gave; then nothing was forgotten, and the next time brings it again.
  */

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/grow.h"
 #include "base/loop.h"
+#include "monitor/mute.h"
 #include "monitor/report.h"
 
 /* Datagrams to a system call, and calls to a turn: a thousand datagrams take about a millisecond,
@@ -113,6 +114,26 @@ void inbox_look(struct inbox *b)
     for (int i = 0; i < SOCKETS; i++)
         if (b->sockets[i].fd >= 0)
             on_readable(&b->sockets[i], b->sockets[i].fd, LOOP_READ);
+}
+
+/* ---- those who are not heard ---- */
+
+bool inbox_mute(struct inbox *b, const struct muted *list, int n)
+{
+    static const size_t headers[] = { [LOCAL] = 0, [UDP] = 8 };    // what the filter sees before
+    struct sock_filter code[MUTE_PROGRAM_MAX];
+    bool is_done = true;
+
+    for (int i = 0; i < SOCKETS; i++) {
+        if (b->sockets[i].fd < 0)
+            continue;
+        struct sock_fprog program = { .len =
+                                          (unsigned short)mute_program(list, n, headers[i], code),
+                                      .filter = code };
+        is_done &= setsockopt(b->sockets[i].fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                              sizeof program) == 0;
+    }
+    return is_done;
 }
 
 /* ---- opening ---- */

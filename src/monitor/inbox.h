@@ -7,11 +7,13 @@
 #ifndef MONITOR_INBOX_H
 #define MONITOR_INBOX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
 struct inbox;
 struct loop;
+struct muted;
 
 /* 'bytes' are borrowed; one that was longer than REPORT_BYTES_MAX comes with a 'len' that is, too.
  * 'arrived_s' is on the stopwatch, and does not fall.
@@ -27,6 +29,11 @@ void inbox_close(struct inbox *b);    // removes the Unix socket; NULL is fine
 
 /* Read what is there, without waiting for the loop's turn. */
 void inbox_look(struct inbox *b);
+
+/* Have the kernel drop what these runs send, and nobody else ('n' 0: nobody any more). False where
+ * it cannot: they come as ever.
+ */
+bool inbox_mute(struct inbox *b, const struct muted *list, int n);
 
 /* The port that UDP really has ("HOST:0" takes any); 0: none. */
 int inbox_udp_port(const struct inbox *b);

@@ -1,7 +1,6 @@
 #include "monitor/meter.h"
 
 #include <assert.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -18,9 +17,9 @@
 #include "catalog/catalog.h"
 #include "catalog/cluster/state.h"
 #include "monitor/dcgm.h"
+#include "monitor/pages/fetch.h"
 
-enum { DCGM_GPUS_MAX = 4096, DCGM_PAGE_MAX = 16 << 20, DCGM_AT_ONCE = 32 };
-#define DCGM_TIMEOUT_MS 2000L
+enum { DCGM_GPUS_MAX = 4096 };
 #define ROUND_MIN_S 1.0
 
 /* One dial. */
@@ -39,7 +38,6 @@ struct gauge {
 struct exporter_page {
     char *url;
     char host[DCGM_HOST_BYTES];    // the node it is of; "": it says so itself
-    struct buf text;
 };
 
 /* What one round brings; the worker's in between. */
@@ -126,77 +124,32 @@ static void read_devices(struct power_reading *r)
     }
 }
 
-static size_t on_bytes(char *bytes, size_t size, size_t n, void *self)
-{
-    return buf_append(self, bytes, size * n) == 0 ? size * n : 0;
-}
-
-static CURL *page_ask(struct exporter_page *p)
-{
-    CURL *c = curl_easy_init();
-
-    if (!c)
-        return NULL;
-    curl_easy_setopt(c, CURLOPT_URL, p->url);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);    // other threads have theirs
-    curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
-    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, DCGM_TIMEOUT_MS);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, &p->text);
-    curl_easy_setopt(c, CURLOPT_PRIVATE, p);
-    return c;
-}
-
 /* What the page has of its GPUs, behind those of other pages. */
-static void page_read(struct power_reading *r, const struct exporter_page *p)
+static void page_read(struct power_reading *r, const struct exporter_page *p,
+                      const struct buf *text)
 {
-    const int n = dcgm_parse(buf_text(&p->text), p->text.len, r->gpus + r->n, DCGM_GPUS_MAX - r->n);
+    const int n = dcgm_parse(buf_text(text), text->len, r->gpus + r->n, DCGM_GPUS_MAX - r->n);
 
     for (int i = 0; i < n && p->host[0]; i++)
         memcpy(r->gpus[r->n + i].host, p->host, sizeof p->host);
     r->n += n;
 }
 
-static void page_done(struct power_reading *r, const CURLMsg *told)
-{
-    struct exporter_page *p = NULL;
-
-    curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &p);
-    if (told->data.result == CURLE_OK)
-        page_read(r, p);
-    else
-        err_fill(&r->why, EIO, "%s: %s", p->url, curl_easy_strerror(told->data.result));
-}
-
-/* All pages side by side: one that hangs holds up nobody's but its own. */
 static void read_pages(struct power_reading *r)
 {
-    CURLM *all = curl_multi_init();
-    int n_left = 0, n_told;
+    struct fetch *asked = heap_array((size_t)r->n_pages, sizeof *asked);
 
-    curl_multi_setopt(all, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)DCGM_AT_ONCE);
-    for (int i = 0; i < r->n_pages; i++) {
-        buf_init(&r->pages[i].text, DCGM_PAGE_MAX);
-        CURL *c = page_ask(&r->pages[i]);
-        if (c)
-            curl_multi_add_handle(all, c);
-    }
-    do {
-        if (curl_multi_perform(all, &n_left) == CURLM_OK && n_left > 0)
-            curl_multi_poll(all, NULL, 0, 100, NULL);
-        for (CURLMsg *m; (m = curl_multi_info_read(all, &n_told)) != NULL;) {
-            CURL *c = m->easy_handle;
-            if (m->msg != CURLMSG_DONE)
-                continue;
-            page_done(r, m);
-            curl_multi_remove_handle(all, c);
-            curl_easy_cleanup(c);
-        }
-    } while (n_left > 0);
-    curl_multi_cleanup(all);
     for (int i = 0; i < r->n_pages; i++)
-        buf_release(&r->pages[i].text);
+        asked[i] = (struct fetch){ .url = r->pages[i].url };
+    fetch_all(asked, r->n_pages);
+    for (int i = 0; i < r->n_pages; i++) {
+        if (asked[i].rc == 0)
+            page_read(r, &r->pages[i], &asked[i].text);
+        else
+            r->why = asked[i].why;
+        buf_release(&asked[i].text);
+    }
+    free(asked);
 }
 
 static void work(void *self)
@@ -415,7 +368,7 @@ int meter_create(const struct watch_setup *s, void (*on_round)(void *self), void
 {
     if (s->power == WATCH_DCGM && !s->dcgm_url)
         return err_set(e, EINVAL, "power by dcgm: the address of the exporter is missing");
-    if (s->power == WATCH_DCGM && curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+    if (s->power == WATCH_DCGM && fetch_begin() < 0)
         return err_set(e, ENOMEM, "power by dcgm: libcurl does not start");
     struct meter *m = heap_array(1, sizeof *m);
     m->setup = *s;

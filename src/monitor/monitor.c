@@ -99,11 +99,12 @@ static void read_node(const struct observation *seen, const struct state *s, str
 void monitor_read(const struct observation *seen, const struct state *s, struct finding *out)
 {
     static const enum event_kind kinds[] = {
-        [OBS_STARTED] = EVENT_JOB_STARTED,    [OBS_STOPPED] = EVENT_JOB_STOPPED,
-        [OBS_FINISHED] = EVENT_JOB_FINISHED,  [OBS_FAILED] = EVENT_JOB_FAILED,
-        [OBS_UNFIT] = EVENT_JOB_STOPPED,      [OBS_INCAPABLE] = EVENT_JOB_STOPPED,
-        [OBS_WINDOW] = EVENT_JOB_PROGRESSED,  [OBS_NODE_UP] = EVENT_NODE_CHANGED,
-        [OBS_NODE_DOWN] = EVENT_NODE_CHANGED, [OBS_NODE_DRAINED] = EVENT_NODE_CHANGED,
+        [OBS_STARTED] = EVENT_JOB_STARTED,       [OBS_STOPPED] = EVENT_JOB_STOPPED,
+        [OBS_FINISHED] = EVENT_JOB_FINISHED,     [OBS_FAILED] = EVENT_JOB_FAILED,
+        [OBS_UNFIT] = EVENT_JOB_STOPPED,         [OBS_INCAPABLE] = EVENT_JOB_STOPPED,
+        [OBS_WINDOW] = EVENT_JOB_PROGRESSED,     [OBS_SERVED] = EVENT_REPLICA_READY,
+        [OBS_NODE_UP] = EVENT_NODE_CHANGED,      [OBS_NODE_DOWN] = EVENT_NODE_CHANGED,
+        [OBS_NODE_DRAINED] = EVENT_NODE_CHANGED,
     };
 
     *out = (struct finding){ .event = { .kind = kinds[seen->kind],
@@ -114,6 +115,14 @@ void monitor_read(const struct observation *seen, const struct state *s, struct 
                                         .limit_w = seen->limit_w,
                                         .steps_done = seen->steps_done,
                                         .reason = seen->reason } };
+    if (seen->kind == OBS_SERVED) {
+        out->has_served = state_expects(s, EVENT_JOB_PROGRESSED, seen->job);
+        out->has_event = state_expects(s, EVENT_REPLICA_READY, seen->job) &&
+                         seen->served->is_ready && !seen->served->is_false &&
+                         isnan(s->jobs[seen->job]->ready_s);
+        out->served = seen->served;
+        return;
+    }
     if (out->event.kind == EVENT_NODE_CHANGED) {
         read_node(seen, s, out);
         return;

@@ -12,6 +12,7 @@
 #include "catalog/cluster/event.h"
 
 struct observation;
+struct served;
 struct state;
 
 struct finding {
@@ -21,6 +22,8 @@ struct finding {
     struct measurement measurement;
     bool has_profile;    // of the measurement's workload
     struct solo_profile profile;
+    bool has_served;    // by the replica event.job; an event where it is ready at last
+    const struct served *served;
 };
 
 /* Steady for less than this and a window says more about its edges than about the job. */

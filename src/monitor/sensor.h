@@ -19,12 +19,29 @@ enum observation_kind {
     OBS_INCAPABLE,    // its program was not built for GPUs of this type; it waits for others
     OBS_WINDOW,       // job ran under unchanged conditions from from_s to time_s; where these are
                       // equal, it is so far, and how fast it went is not known
+    OBS_SERVED,       // a replica says what it has served
     OBS_NODE_UP,
     OBS_NODE_DOWN,       // OBS_STOPPED of each job that ran there comes with it
     OBS_NODE_DRAINED,    // what runs there goes on, nothing new starts: by a wish from outside
 };
 
 #define OBS_NEIGHBOURS_MAX 3
+
+/* What a replica did since it was last told of. */
+struct served {
+    bool is_ready;          // takes requests
+    double from_s, to_s;    // the time it speaks of
+    double bin_s;           // width of the bins; 0: none
+    int n_bins;
+    const unsigned
+        *counts;    // (n_bins) arrivals, from from_s on. Where nothing was lost, they go on
+                    // where the last ones ended, within some milliseconds
+    double n_requests, n_late, n_batches, busy_s;    // since the last one; NaN: not said
+    double n_queued;                                 // now; NaN: not said
+    bool is_false;       // it contradicts itself (late > requests, counts fall, more than fit):
+                         // nothing of it is counted
+    bool is_flooding;    // it says so much that it is not heard for a while
+};
 
 struct observation {
     enum observation_kind kind;
@@ -46,6 +63,8 @@ struct observation {
     double noise;    // sd of ln (steps / length) as the window's parts have it; 0 or NaN: not known
     int n_neighbours;
     int neighbours[OBS_NEIGHBOURS_MAX];    // job ids that shared its GPU throughout
+
+    const struct served *served;    // OBS_SERVED; borrowed until another thing is safe
 
     const char *reason;
     int node;           // OBS_NODE_*: index in the state

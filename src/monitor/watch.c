@@ -57,8 +57,21 @@ static void announce(struct watch *w)
 
 void watch_tell(struct watch *w, const struct observation *o)
 {
-    watch_put(w, o);
+    struct queued *n = watch_put(w, o);
+
+    if (o->served) {
+        n->served = served_copy(o->served);
+        n->seen.served = n->served;
+    }
     announce(w);
+}
+
+bool watch_only_serves(const struct watch *w)
+{
+    for (int i = w ? w->first_queued : 0; w && i < w->n_queued; i++)
+        if (w->queue[i].seen.kind != OBS_SERVED)
+            return false;
+    return w && w->first_queued < w->n_queued;
 }
 
 /* ---- notices of the executor ---- */
@@ -105,6 +118,8 @@ static bool take_notice(struct watch *w)
     inbox_look(w->inbox);    // what it said at last is told with its end
     struct observation o = notice_told(w, &n);
     struct watched_run *r = watched_find(w, n.job);
+    if (r)
+        served_tell(w, r);
     if (n.kind == NOTICE_STARTED)
         watched_enter(w, n.job, n.n_gpus, n.gpus, n.limit_w);
     else if (r)
@@ -133,13 +148,21 @@ static int sensor_next(void *self, struct observation *out)
     return 1;
 }
 
+static void queued_free(struct queued *n)
+{
+    free(n->gpus);
+    free(n->served);
+}
+
 static void sensor_done(void *self)
 {
     struct watch *w = self;
 
     assert(w->first_queued < w->n_queued);
     struct queued *n = &w->queue[w->first_queued++];
-    free(n->gpus);
+    if (n->served)
+        served_done(w, n);
+    queued_free(n);
     if (!n->is_notice)
         return;
     w->setup.executor->done(w->setup.executor->self);
@@ -203,10 +226,16 @@ static void on_report(void *self, const char *bytes, size_t len, double arrived_
     if (said.job < 0)
         said.job = executor_find_number(w->setup.executor, said.slurm_id);
     struct watched_run *r = said.job < 0 ? NULL : watched_find(w, said.job);
-    if (r && r->n == said.run && r->secret[0] != '\0' && job_report_is_signed(&said, r->secret))
-        hear(w, r, &said, arrived_s);
-    else if (!is_early(w, &said))
+    if (r && r->n == said.run && r->secret[0] != '\0' && job_report_is_signed(&said, r->secret)) {
+        if (served_is_flood(w, r, (size_t)(said.secret - bytes), arrived_s))
+            return;
+        if (served_hear(w, r, &said, arrived_s))
+            hear(w, r, &said, arrived_s);
+        else
+            w->stats.n_bad++;
+    } else if (!is_early(w, &said)) {
         w->stats.n_bad++;
+    }
 }
 
 /* ---- the clock's hand ---- */
@@ -276,8 +305,11 @@ static void on_tick(void *self)
     watch_wall_s(w, now_s);    // was the clock set?
     drop_cancelled(w);
     disturb_busy(w);
-    for (int i = 0; i < w->n_runs && !w->is_behind; i++)
+    served_unmute(w, now_s);
+    for (int i = 0; i < w->n_runs && !w->is_behind; i++) {
         look_at(w, w->runs[i], now_s);
+        served_tell(w, w->runs[i]);
+    }
     announce(w);
 }
 
@@ -342,7 +374,8 @@ void watch_destroy(struct watch *w)
     for (int i = 0; i < w->n_runs; i++)
         watched_free(w->runs[i]);
     for (int i = w->first_queued; i < w->n_queued; i++)
-        free(w->queue[i].gpus);
+        queued_free(&w->queue[i]);
+    free(w->last_served);
     free(w->runs);
     free(w->by_job);
     free(w->residents);

@@ -58,8 +58,17 @@ void watch_destroy(struct watch *w);    // NULL is fine
 
 struct sensor watch_sensor(struct watch *w);
 
-/* Tell this, too, after what is to be told already: of nodes, by somebody who watches them. */
+/* Tell this, too, after what is to be told already: of nodes and replicas, by somebody who
+ * watches them. */
 void watch_tell(struct watch *w, const struct observation *o);
+
+/* Tell what a replica served as somebody else saw it (scraper.h), with times on the stopwatch; not
+ * while what was told of it last has not been heard. False: not told.
+ */
+bool watch_served(struct watch *w, int job, const struct served *s);
+
+/* Is all that is to be heard what replicas have served? NULL is fine. */
+bool watch_only_serves(const struct watch *w);
 
 /* Called when there is something to hear. */
 void watch_on_news(struct watch *w, void (*f)(void *self), void *self);
@@ -86,6 +95,8 @@ int watch_udp_port(const struct watch *w);
 
 struct watch_stats {
     uint64_t n_reports, n_bad, n_windows, n_unstable, n_outliers, n_power_failures;
+    uint64_t n_false;     // times that a replica contradicted itself
+    uint64_t n_floods;    // times that a run sent too much
 };
 struct watch_stats watch_stats(const struct watch *w);
 

@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "catalog/cluster/state.h"
 #include "monitor/meter.h"
+#include "monitor/replica.h"
 #include "monitor/report.h"
 #include "monitor/watch.h"
 #include "monitor/window.h"
@@ -29,6 +30,14 @@ struct watched_run {
     bool is_unfit;               // it says that it ran out of memory,
     struct observation unfit;    // beside these
     struct window window;
+
+    struct replica *replica;    // owned; NULL: says nothing of requests
+    bool is_served_queued;      // what it served waits to be heard: no more is told meanwhile
+    bool is_flood_told;         // as it was last told of
+    int n_said;                 // reports since
+    double said_from_s;         // about a second
+    double muted_until_s;       // 0: it is heard
+    size_t secret_at;           // where its reports have the secret
 };
 
 /* Who is on a GPU. As notices tell it, which the state hears of a moment later. */
@@ -39,8 +48,9 @@ struct gpu_residents {
 
 struct queued {
     struct observation seen;
-    int *gpus;         // what it has of them, owned; NULL: borrowed from the notice
-    bool is_notice;    // of the executor: it wants to hear that it is safe
+    int *gpus;                // what it has of them, owned; NULL: borrowed from the notice
+    struct served *served;    // owned; NULL: none
+    bool is_notice;           // of the executor: it wants to hear that it is safe
 };
 
 struct watch {
@@ -56,8 +66,9 @@ struct watch {
     int n_residents, cap_residents;
     struct queued *queue;    // [first_queued, n_queued) to be told
     int first_queued, n_queued, cap_queue;
-    bool is_behind;    // notices wait: what runs beside whom is not quite known
-    double ahead_s;    // the wall clock's lead over the stopwatch, as last seen
+    struct served *last_served;    // of what was told last, owned
+    bool is_behind;                // notices wait: what runs beside whom is not quite known
+    double ahead_s;                // the wall clock's lead over the stopwatch, as last seen
     void (*on_news)(void *self);
     void *news_self;
     struct watch_stats stats;
@@ -94,6 +105,26 @@ void residents_share(struct watch *w, int gpu);
 
 /* Conditions on 'gpu' are changing: windows there end, and none begins for a warm-up. */
 void residents_disturb(struct watch *w, int gpu);
+
+/* ---- watch_served.c: what runs that serve have said, and those that say too much ---- */
+
+/* Tell what is new of it; not before what was told last has been heard. */
+struct served *served_copy(const struct served *s);    // on the heap
+void served_tell(struct watch *w, struct watched_run *r);
+
+/* That was heard; it lives until the next one was. */
+void served_done(struct watch *w, struct queued *n);
+
+/* False: its bins are not of the form, and so is the report. */
+bool served_hear(struct watch *w, struct watched_run *r, const struct job_report *said,
+                 double at_s);
+
+/* One more report: is it more than we listen to? */
+bool served_is_flood(struct watch *w, struct watched_run *r, size_t secret_at, double at_s);
+void served_unmute(struct watch *w, double now_s);    // those whose time is over
+
+/* Its run is over, or another begins. */
+void served_forget(struct watch *w, struct watched_run *r);
 
 /* ---- watch.c ---- */
 

@@ -19,6 +19,7 @@ struct watched_run *watched_find(const struct watch *w, int job)
 void watched_free(struct watched_run *r)
 {
     free(r->gpus);
+    free(r->replica);
     free(r);
 }
 
@@ -302,6 +303,7 @@ static void run_begin(struct watch *w, struct watched_run *r, const struct run_i
     r->secret[0] = '\0';
     if (found->secret && strlen(found->secret) == REPORT_SECRET_BYTES)
         memcpy(r->secret, found->secret, sizeof r->secret);
+    served_forget(w, r);
     r->has_reported = r->is_unfit = false;
     r->heard_s = NAN;
     r->told_s = clock_stopwatch_s();
@@ -336,6 +338,7 @@ void watched_enter(struct watch *w, int job, int n_gpus, const int *gpus, int li
 void watched_leave(struct watch *w, struct watched_run *r)
 {
     leave_gpus(w, r);
+    served_forget(w, r);
     for (int i = 0; i < r->n_gpus; i++)
         residents_share(w, r->gpus[i]);
     w->by_job[r->job] = NULL;

@@ -4,9 +4,53 @@
  *     client STEPS SECONDS    and then one step every millisecond for so long
  *     client unfit            out of memory
  *     client from TOTAL       from a checkpoint of so many steps, and one more
+ *     client serve N          so many requests, every fourth of which is late, and two not answered
+ *     client quiet SECONDS    ready for requests, of which none comes
  */
 #include <fcntl.h>
 #include <gogh.h>
+
+static void wait_ms(int n)
+{
+    struct timespec ms = { 0, 1000000 };
+
+    while (n-- > 0)
+        nanosleep(&ms, NULL);
+}
+
+static int serve(int n)
+{
+    struct gogh g = gogh_open();
+    int i;
+
+    gogh_ready(&g);
+    for (i = 0; i < n; i++) {
+        gogh_arrive(&g);
+        wait_ms(i % 7);
+        if (i >= n - 2)
+            continue;
+        gogh_done(&g, i % 4 == 0 ? 0.3 : 0.1);
+        if (i % 2 == 0)
+            gogh_batch(&g, 2, 0.25);
+    }
+    wait_ms(100);
+    gogh_close(&g);
+    return 0;
+}
+
+static int stay_quiet(double seconds)
+{
+    struct gogh g = gogh_open();
+    const double until_s = gogh_now_s() + seconds;
+
+    gogh_ready(&g);
+    while (gogh_now_s() < until_s) {
+        wait_ms(10);
+        gogh_poll(&g);
+    }
+    gogh_close(&g);
+    return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -14,6 +58,10 @@ int main(int argc, char **argv)
     double until_s;
     int i;
 
+    if (argc > 2 && strcmp(argv[1], "serve") == 0)
+        return serve((int)strtol(argv[2], NULL, 10));
+    if (argc > 2 && strcmp(argv[1], "quiet") == 0)
+        return stay_quiet(strtod(argv[2], NULL));
     if (argc > 1 && strcmp(argv[1], "unfit") == 0) {
         gogh_unfit(&g);
         gogh_close(&g);

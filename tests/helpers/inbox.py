@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory() as d:
     code = subprocess.run(command, env=env, check=False).returncode
     try:
         while True:
-            print(s.recv(1024).decode("ascii"))
+            print(s.recv(2048).decode("ascii"))
     except BlockingIOError:
         pass
 sys.exit(code)

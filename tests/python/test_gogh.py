@@ -1,5 +1,7 @@
 """The Python client: what is sent, when, and that nothing ever hurts the job."""
+import asyncio
 import os
+import select
 import signal
 import socket
 import sys
@@ -14,7 +16,7 @@ import gogh
 HEAD = "gogh1 7 2 " + "5" * 32
 
 
-class Inside(unittest.TestCase):
+class Job(unittest.TestCase):
     """Each test is a job of its own with an inbox and a clock that stands still."""
 
     def setUp(self):
@@ -39,11 +41,15 @@ class Inside(unittest.TestCase):
         got = []
         try:
             while True:
-                text = self.inbox.recv(1024).decode("ascii")
+                text = self.inbox.recv(2048).decode("ascii")
                 self.assertTrue(text.startswith(HEAD + " "), text)
                 got.append(text[len(HEAD) + 1:])
         except BlockingIOError:
             return got
+
+
+class Inside(Job):
+    """What trains, and counts its steps."""
 
     def test_the_first_count_and_the_last_are_told(self):
         with gogh.track() as t:
@@ -225,6 +231,188 @@ class Inside(unittest.TestCase):
         c.on_train_end(None, state, control)
         self.assertEqual(self.came(), ["1", "3"])
         c.tracker.close()
+
+
+class Serving(Job):
+    """Nobody speaks by himself here, but where a test says so."""
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(mock.patch.stopall)
+        mock.patch.dict(os.environ, {"GOGH_LATENCY_S": "0.2"}).start()
+        mock.patch("gogh.Tracker._start_timer").start()
+
+    def bins(self, texts):
+        """Arrivals by bin, of several datagrams."""
+        got = []
+        for text in texts:
+            for word in text.split():
+                if not word.startswith("arr="):
+                    continue
+                width, counts = word[4:].split(":")
+                self.assertEqual(width, "25")
+                for c in counts.split(","):
+                    got += [0] * int(c[1:]) if c[0] == "z" else [int(c)]
+        return got
+
+    def test_a_request_is_counted_late_or_not(self):
+        t = gogh.track()
+        t.ready()
+        for latency_s in (0.1, 0.3, 0.15):
+            with t.request():
+                self.now_s += latency_s
+        t.batch(3, 0.5)
+        t.batch(0, 9)
+        t.batch("x", None)
+        self.now_s += 1
+        t.arrive()
+        t.close()
+        came = self.came()
+        self.assertEqual(came[0], "0 ready=1 late=0 q=0")
+        self.assertTrue(came[-1].startswith("3 ready=0 late=1 q=1 b=1 busy=0.5"), came[-1])
+        self.assertEqual(came[-1].count("arr="), 0, "the bin of the last one is not over")
+
+    def test_bins_join(self):
+        t = gogh.track()
+        t.ready()
+        for i in range(400):  # every 10 ms
+            t.arrive()
+            self.now_s += 0.01
+        t.close()
+        came = self.came()
+        bins = self.bins(came)
+        self.assertIn(len(bins), (159, 160))
+        self.assertIn(sum(bins), range(396, 401))
+        self.assertLessEqual(max(bins), 3)
+        self.assertIn(len(came), range(5, 8))
+
+    def test_quiet_bins_are_short(self):
+        t = gogh.track()
+        t.ready()
+        self.now_s += 1.001
+        t.arrive()
+        self.now_s += 1.001
+        t.flush()
+        t.close()
+        self.assertEqual([c.split()[-1] for c in self.came()][1:], ["arr=25:z40", "arr=25:1,z39"])
+
+    def test_what_has_no_room_comes_next(self):
+        t = gogh.track(every_s=1000)
+        t.ready()
+        for _ in range(1000):
+            t.arrive()
+            t.arrive()
+            self.now_s += 0.05
+        for _ in range(5):
+            self.now_s += 1000
+            t.batch(0, 0)
+        came = self.came()
+        self.assertTrue(all(len(gogh.track()._head) + 1 + len(c) <= 1400 for c in came))
+        self.assertGreater(len(came), 2)
+
+    def test_what_could_not_be_sent_is_told_with_the_next(self):
+        t = gogh.track()
+        t.ready()
+        self.came()
+        self.inbox.close()
+        t.arrive()
+        self.now_s += 1.01
+        t.arrive()  # nobody is there
+        os.unlink(self.dir.name + "/reports")
+        self.inbox = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.inbox.bind(self.dir.name + "/reports")
+        self.inbox.setblocking(False)
+        self.now_s += 1.01
+        t.arrive()
+        t.close()
+        self.assertEqual(sum(self.bins(self.came())), 2)
+
+    def test_after_a_long_silence_bins_begin_anew(self):
+        t = gogh.track()
+        t.ready()
+        t.arrive()
+        self.now_s += 1e6
+        t.arrive()
+        self.assertEqual(self.bins(self.came()), [])
+        t.close()
+
+    def test_many_threads_lose_no_request(self):
+        t = gogh.track()
+
+        def work():
+            for _ in range(200):
+                with t.request():
+                    pass
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for x in threads:
+            x.start()
+        for x in threads:
+            x.join()
+        t.close()
+        self.assertTrue(self.came()[-1].startswith("1600 late=0 q=0"))
+
+    def test_an_error_of_the_handler_is_its_own(self):
+        t = gogh.track()
+        with self.assertRaises(KeyError):
+            with t.request():
+                raise KeyError
+        t.close()
+        self.assertTrue(self.came()[-1].startswith("1 late=0 q=0"))
+
+    def test_a_quiet_server_speaks_by_itself(self):
+        mock.patch.stopall()
+        environment = {"GOGH_REPORTS": "unix:" + self.dir.name + "/reports", "GOGH_JOB": "7",
+                       "GOGH_RUN": "2", "GOGH_SECRET": "5" * 32}
+        with mock.patch.dict(os.environ, environment):
+            t = gogh.track(every_s=0.01)
+            t.ready()
+            for _ in range(3):
+                self.assertTrue(select.select([self.inbox], [], [], 300)[0])
+                self.assertIn(" ready=1 ", self.inbox.recv(2048).decode("ascii"))
+            t.close()
+
+    def test_a_forked_worker_says_nothing(self):
+        t = gogh.track()
+        t.ready()
+        self.came()
+        pid = os.fork()
+        if pid == 0:
+            self.now_s += 10
+            with t.request():
+                pass
+            t.close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        self.assertEqual(self.came(), [])
+        t.close()
+
+    def test_asgi(self):
+        async def app(scope, receive, send):
+            if scope["type"] == "lifespan":
+                await send({"type": "lifespan.startup.complete"})
+            elif scope["path"] == "/bad":
+                raise ValueError
+
+        async def run():
+            sent = []
+
+            async def send(message):
+                sent.append(message)
+
+            await served({"type": "lifespan"}, None, send)
+            self.assertEqual(len(sent), 1)
+            await served({"type": "websocket", "path": "/"}, None, send)
+            await served({"type": "http", "path": "/"}, None, send)
+            with self.assertRaises(ValueError):
+                await served({"type": "http", "path": "/bad"}, None, send)
+
+        served = gogh.ASGIMiddleware(app)
+        asyncio.run(run())
+        served.tracker.close()
+        came = self.came()
+        self.assertEqual(came[0], "0 ready=1 late=0 q=0")
+        self.assertTrue(came[-1].startswith("2 ready=0 late=0 q=0"), came)
 
 
 class Outside(unittest.TestCase):

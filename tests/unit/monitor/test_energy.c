@@ -31,6 +31,8 @@ static void add(struct row_usage *to, const struct row_usage *r)
     to->n_measured += r->n_measured;
     to->abs_error += r->abs_error;
     to->n_covered += r->n_covered;
+    to->requests += r->requests;
+    to->late += r->late;
 }
 
 static int take(void *self, const struct row_usage *r)
@@ -145,6 +147,8 @@ TEST(what_could_not_be_written_comes_again)
     energy_surprise(e, A, 0, 20, .125, true);
     energy_surprise(e, A, 0, 21, .25, false);
     energy_steps(e, C, 1, 20, 7);
+    energy_served(e, C, 20, 40, 3);
+    energy_served(e, C, 21, 2, NAN);    // how many were late is not said
     ck_assert_int_eq(energy_take(e, 30, take, &t), -5);
     t = take_all(e, 40);
     ck_assert_double_eq(t.sum[A + 1].steps, 600);
@@ -159,6 +163,8 @@ TEST(what_could_not_be_written_comes_again)
     ck_assert_double_eq(t.sum[A + 1].steps, 600);
     ck_assert_double_eq(t.sum[A + 1].abs_error, .375);
     ck_assert_double_eq(t.sum[C + 1].steps, 8);
+    ck_assert_double_eq(t.sum[C + 1].requests, 42);
+    ck_assert_double_eq(t.sum[C + 1].late, 3);
     ck_assert_int_eq(take_all(e, 50).n, 0);
     energy_destroy(e);
     world_release(&w);

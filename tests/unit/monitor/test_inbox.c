@@ -1,4 +1,5 @@
 /* Datagrams come in with the time at which they arrived. */
+#include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "monitor/inbox.h"
+#include "monitor/mute.h"
 #include "monitor/report.h"
 #include "unit/suite.h"
 #include "unit/support.h"
@@ -106,4 +108,71 @@ TEST(what_is_too_long_is_seen_to_be)
     ck_assert_uint_gt(p.came.len[1], REPORT_BYTES_MAX);
     ck_assert_uint_eq(p.came.len[2], 0);
     post_close(&p);
+}
+
+/* ---- those who are not heard ---- */
+
+#define ONE "0123456789abcdef0123456789abcdef"
+#define OTHER "0123456789abcdef0123456789abcdee"
+
+static const char *const texts[] = { "gogh1 7 0 " ONE " 5",
+                                     "gogh1 7 0 " OTHER " 6",
+                                     "gogh1 17 0 " ONE " 7",
+                                     "gogh1 7 0 " ONE,
+                                     "x",
+                                     "gogh1 7 0 0123456789abcdef" };
+enum { N_TEXTS = sizeof texts / sizeof *texts };
+
+/* Of all texts, those that come through. */
+static unsigned heard_of(struct post *p)
+{
+    unsigned heard = 0;
+
+    p->came.n = 0;
+    for (int i = 0; i < N_TEXTS; i++) {
+        ck_assert_int_eq(send(p->fd, texts[i], strlen(texts[i]), 0), (ssize_t)strlen(texts[i]));
+        const int n = p->came.n;
+        inbox_look(p->inbox);
+        heard |= (unsigned)(p->came.n > n) << i;
+    }
+    return heard;
+}
+
+TEST(the_kernel_drops_what_muted_runs_send_and_nothing_else)
+{
+    const struct muted one = { .at = 10, .secret = ONE }, other = { .at = 10, .secret = OTHER };
+    const struct muted both[] = { other, one };
+    struct muted many[MUTED_MAX];
+    struct post p;
+
+    post_open(&p);
+    ck_assert_uint_eq(heard_of(&p), 0x3f);
+    ck_assert(inbox_mute(p.inbox, &one, 1));
+    ck_assert_uint_eq(heard_of(&p), 0x3f & ~0x9u);
+    ck_assert(inbox_mute(p.inbox, both, 2));
+    ck_assert_uint_eq(heard_of(&p), 0x3f & ~0xbu);
+    for (int i = 0; i < MUTED_MAX; i++)
+        many[i] = i == MUTED_MAX - 1 ? one : other;
+    ck_assert(inbox_mute(p.inbox, many, MUTED_MAX));
+    ck_assert_uint_eq(heard_of(&p), 0x3f & ~0xbu);
+    ck_assert(inbox_mute(p.inbox, NULL, 0));
+    ck_assert_uint_eq(heard_of(&p), 0x3f);
+    post_close(&p);
+}
+
+TEST(what_comes_by_udp_can_be_muted_too)
+{
+    const struct muted one = { .at = 10, .secret = ONE };
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct post p = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
+
+    ck_assert_int_eq(loop_create(&p.loop, NULL), 0);
+    ck_assert_int_eq(inbox_open(p.loop, NULL, "127.0.0.1:0", note, &p.came, &p.inbox, NULL), 0);
+    to.sin_port = htons((uint16_t)inbox_udp_port(p.inbox));
+    ck_assert_int_eq(connect(p.fd, (struct sockaddr *)&to, sizeof to), 0);
+    ck_assert(inbox_mute(p.inbox, &one, 1));
+    ck_assert_uint_eq(heard_of(&p), 0x3f & ~0x9u);
+    inbox_close(p.inbox);
+    loop_destroy(p.loop);
+    close(p.fd);
 }

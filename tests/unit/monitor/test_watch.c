@@ -179,6 +179,8 @@ enum { A, B, C, JOBS };
 struct told {
     struct observation seen;
     int gpu;    // the first
+    struct served served;
+    unsigned came;    // in all bins of it
 };
 
 static struct box {    // of the test
@@ -313,8 +315,15 @@ static void listen_all(void)
 
     while (s.next(s.self, &o) == 1) {
         ck_assert_int_lt(box.n_told, 64);
-        box.told[box.n_told++] = (struct told){ o, o.n_gpus ? o.gpus[0] : -1 };
+        struct told *t = &box.told[box.n_told++];
+        *t = (struct told){ .seen = o, .gpu = o.n_gpus ? o.gpus[0] : -1 };
         monitor_read(&o, &box.world.ledger.state, &f);
+        ck_assert_int_eq(f.has_served, o.kind == OBS_SERVED);
+        if (f.has_served) {
+            t->served = *f.served;
+            for (int i = 0; i < f.served->n_bins; i++)
+                t->came += f.served->counts[i];
+        }
         if (f.has_event)
             world_apply(&box.world, &f.event);
         s.done(s.self);
@@ -1049,4 +1058,154 @@ TEST(a_gang_names_who_is_on_any_of_its_gpus)
     const struct told *t = find(OBS_WINDOW, C, 0);
     ck_assert(t && t->seen.n_gpus == 2 && t->seen.n_neighbours == 1);
     ck_assert_int_eq(t->seen.neighbours[0], B);
+}
+
+/* ---- servers ---- */
+
+/* A second goes by, and the job says so. */
+static void serve(int job, double steps, const char *keys)
+{
+    box.steps[job] += steps;
+    report(job, keys);
+    pass(1);
+}
+
+TEST(a_server_is_told_once_a_second_and_its_bins_join)
+{
+    start(A, 0, 0);
+    serve(A, 0, " ready=1 late=0 q=0 arr=250:z4");
+    serve(A, 10, " late=1 q=2 arr=250:3,3,3,3");
+    report(A, " late=1 q=2");    // many a second are told as one
+    report(A, " late=2 q=2");
+    serve(A, 5, " late=3 q=0 arr=250:z3,3");
+    pass(5);
+    const struct told *first = find(OBS_SERVED, A, 0), *second = find(OBS_SERVED, A, 1),
+                      *third = find(OBS_SERVED, A, 2);
+    ck_assert_ptr_nonnull(third);
+    ck_assert_ptr_null(find(OBS_SERVED, A, 3));
+    ck_assert(first->served.is_ready && third->served.is_ready);
+    ck_assert(first->served.n_requests == 0 && first->came == 0 && first->served.n_bins == 4);
+    ck_assert(second->served.n_requests == 10 && second->served.n_late == 1 && second->came == 12);
+    ck_assert(third->served.n_requests == 5 && third->served.n_late == 2 && third->came == 3);
+    ck_assert(third->served.n_queued == 0 && isnan(third->served.n_batches));
+    ck_assert_double_eq_tol(second->served.from_s, first->served.to_s, 1e-6);
+    ck_assert_double_eq_tol(third->served.from_s, second->served.to_s, 1e-6);
+    ck_assert_double_eq_tol(third->served.to_s, 1e6 + 3, 1e-6);
+}
+
+TEST(what_a_server_said_last_is_told_before_its_end)
+{
+    start(A, 0, 0);
+    serve(A, 0, " ready=1 late=0");
+    box.steps[A] = 7;
+    report(A, " late=2");
+    end(A, NOTICE_STOPPED, NULL);
+    const struct told *last = find(OBS_SERVED, A, 1), *stop = find(OBS_STOPPED, A, 0);
+    ck_assert(last && stop && last < stop && last->served.n_requests == 7);
+    start(A, 0, 0);    // another run: nothing is remembered
+    serve(A, 0, " q=0");
+    ck_assert(find(OBS_SERVED, A, 2) && !find(OBS_SERVED, A, 2)->served.is_ready);
+}
+
+TEST(bins_that_are_none_make_the_report_bad)
+{
+    struct watch_job j;
+
+    start(A, 0, 0);
+    serve(A, 4, " arr=25:1,,2");
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 1);
+    watch_job(box.watch, A, &j);
+    ck_assert(!j.has_reported && !find(OBS_SERVED, A, 0));
+}
+
+TEST(a_server_that_lies_is_told_as_such)
+{
+    start(A, 0, 0);
+    serve(A, 0, " ready=1 late=0");
+    serve(A, 5, " late=6");
+    const struct told *t = find(OBS_SERVED, A, 1);
+    ck_assert(t && t->served.is_false && isnan(t->served.n_requests) && t->served.is_ready);
+    ck_assert_int_eq((int)watch_stats(box.watch).n_false, 1);
+}
+
+/* As many as the socket takes; how many that were. */
+static int flood(int job, int n)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    char text[256];
+    int sent = 0;
+
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", box.path);
+    const int len = snprintf(text, sizeof text, "gogh1 %d %d %s 5 ready=1 arr=1:z500", job,
+                             executor.run[job], secret_of(job));
+    while (sent < n &&
+           sendto(box.fd, text, (size_t)len, 0, (struct sockaddr *)&to, sizeof to) == len)
+        sent++;
+    return sent;
+}
+
+TEST(a_flood_costs_nobody_else_anything)
+{
+    struct watch_job j;
+    const struct told *t;
+
+    start(A, 0, 0);
+    start(B, 1, 0);
+    for (int i = 0; i < 2000 && watch_stats(box.watch).n_floods == 0; i++) {
+        flood(A, 10);
+        turn();
+    }
+    ck_assert_int_eq((int)watch_stats(box.watch).n_floods, 1);
+    turn();
+    const uint64_t n_before = watch_stats(box.watch).n_reports;
+    ck_assert_int_eq(flood(A, 5000), 5000);    // nobody reads, and yet there is room:
+    box.steps[B] = 9;
+    report(B, "");
+    turn();
+    watch_job(box.watch, B, &j);
+    ck_assert(j.has_reported && j.steps == 9);
+    ck_assert_int_eq((int)(watch_stats(box.watch).n_reports - n_before), 1);    // and the one
+    pass(2);
+    for (int i = 0; (t = find(OBS_SERVED, A, i)) != NULL && !t->served.is_flooding; i++)
+        ;
+    ck_assert_ptr_nonnull(t);
+    pass(12);    // then it is heard again
+    box.steps[A] = 11;
+    report(A, "");
+    turn();
+    watch_job(box.watch, A, &j);
+    ck_assert(j.steps == 11);
+    pass(1);
+    ck_assert(!box.told[box.n_told - 1].served.is_flooding);
+}
+
+TEST(bins_of_too_many_reports_are_not_looked_at)
+{
+    start(A, 0, 0);
+    for (int i = 0; i < 30; i++) {
+        box.steps[A]++;
+        report(A, " arr=1:1,,2");
+        turn();
+    }
+    struct watch_job j;
+    ck_assert_int_eq((int)watch_stats(box.watch).n_bad, 20);
+    watch_job(box.watch, A, &j);
+    ck_assert(j.steps == 30);    // how far it is counts all the same
+}
+
+TEST(what_somebody_else_saw_a_server_do_is_told)
+{
+    const struct served seen = { .is_ready = true, .from_s = 999, .to_s = 1000, .n_requests = 3 };
+
+    ck_assert(!watch_served(box.watch, A, &seen));    // does not run
+    start(A, 0, 0);
+    const int n_news = box.n_news;
+    ck_assert(watch_served(box.watch, A, &seen));
+    ck_assert_int_eq(box.n_news, n_news + 1);
+    ck_assert(!watch_served(box.watch, A, &seen));    // the first was not heard yet
+    listen_all();
+    const struct told *t = find(OBS_SERVED, A, 0);
+    ck_assert(t && t->served.n_requests == 3 && !find(OBS_SERVED, A, 1));
+    ck_assert_double_eq_tol(t->served.to_s, 1e6, 1e-6);
+    ck_assert(watch_served(box.watch, A, &seen));
 }
