@@ -12,8 +12,11 @@
 #include "optimize/model/plan.h"
 #include "optimize/search/assignment.h"
 
+/* Services have none: their replicas come and go by events (cycle/services.h). */
 static enum order_kind order_for(const struct snapshot_job *j, const struct plan_job *pj)
 {
+    if (j->spec->kind == JOB_SERVICE)
+        return ORDER_NONE;
     if (!j->is_running)
         return pj->n_gpus ? ORDER_START : ORDER_NONE;
     if (!pj->n_gpus)

@@ -24,7 +24,7 @@ static double gpu_w(const struct gang_pricing *s, const struct gpu_group *group)
 /* And what waking it for the gang costs. */
 static double wake_w(const struct gang_pricing *s, const struct gpu_group *group)
 {
-    return problem_wake_w(s->x->p, &s->x->p->jobs[s->column.job], group->gpu);
+    return problem_come_w(s->x->p, &s->x->p->jobs[s->column.job], group->gpu);
 }
 
 /* 'left' more GPUs from sources from 'from' on; 'here' are taken on 'node'. */

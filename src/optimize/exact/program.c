@@ -122,7 +122,9 @@ static int class_order(const struct problem_job *l, const struct problem_job *r)
         return l->is_exclusive - r->is_exclusive;
     if (l->wake_rate != r->wake_rate)
         return l->wake_rate < r->wake_rate ? -1 : 1;
-    return (l->late_w > r->late_w) - (l->late_w < r->late_w);
+    if (l->late_w != r->late_w)
+        return l->late_w < r->late_w ? -1 : 1;
+    return (l->start_w > r->start_w) - (l->start_w < r->start_w);
 }
 
 static int by_class(const void *a, const void *b, void *self)

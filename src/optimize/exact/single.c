@@ -21,7 +21,7 @@ static double resident_w(const struct exact_program *x, const struct gpu_group *
                          const struct resident *resident, double low)
 {
     const struct problem_job *j = &x->p->jobs[resident->job];
-    double w = resident->stays ? 0 : problem_wake_w(x->p, j, group->gpu);
+    double w = resident->stays ? 0 : problem_come_w(x->p, j, group->gpu);
 
     if (resident->class >= 0 || is_spread(j))
         return w;

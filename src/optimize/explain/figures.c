@@ -119,7 +119,7 @@ static void fill_cost(const struct explain *q, struct candidate *c, const int *g
     if (!gpus || !problem_is_at(q->j, gpus, c->n_gpus)) {
         w->move_w = q->j->n_present ? q->j->move_w : 0;
         for (int i = 0; i < c->n_gpus && gpus; i++) {
-            w->wake_w += problem_wake_w(q->p, q->j, gpus[i]);
+            w->wake_w += problem_come_w(q->p, q->j, gpus[i]);
             c->wake_s = fmax(c->wake_s, q->p->gpus[gpus[i]].wake_s);
         }
     }

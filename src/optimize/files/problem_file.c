@@ -567,9 +567,10 @@ static bool read_bars(struct problem_reader *r, const struct doc_at *at, struct 
 static bool read_job(struct problem_reader *r, const struct doc_at *at)
 {
     static const char *const known[] = {
-        "name",      "kind",   "form",      "n_min",    "n_max",   "need",   "short_w", "wait_w",
-        "move_w",    "types",  "exclusive", "one_node", "n_nodes", "fixed",  "present", "limit_w",
-        "wake_rate", "late_w", "time_w",    "cpus",     "mem_mib", "device", "barred",  NULL,
+        "name",    "kind",    "form",      "n_min",     "n_max",    "need",    "short_w",
+        "wait_w",  "move_w",  "types",     "exclusive", "one_node", "n_nodes", "fixed",
+        "present", "limit_w", "wake_rate", "late_w",    "time_w",   "cpus",    "mem_mib",
+        "device",  "barred",  "start_w",   NULL,
     };
     struct problem_job *j = &r->p->jobs[at->index];
 

@@ -207,6 +207,7 @@ int lower_problem(struct arena *a, const struct snapshot *s, const struct estima
     lower_limits(&l);
     lower_values(&l);
     lower_jobs(&l);
+    lower_services(&l);
     lower_hopes(&l);
     lower_misfits(&l);
     lower_nodes(&l);

@@ -36,7 +36,7 @@ static bool is_lawful(const struct lowering *l, int gpu)
         return false;
     for (int i = 0; i < g->n_jobs; i++) {
         const struct problem_job *j = &p->jobs[g->jobs[i]];
-        bool is_lonely = j->is_exclusive || j->n_present > 1;
+        bool is_lonely = j->is_exclusive || (j->form == FORM_GANG && j->n_present > 1);
         if (!problem_allows(j, type) || (is_lonely && g->n_jobs > 1) ||
             j->present_limit != p->jobs[g->jobs[0]].present_limit)
             return false;
@@ -53,6 +53,8 @@ static bool is_orderly(const struct lowering *l, int job)
     if (cannot(j, l->snapshot->jobs[job].spec) != WAIT_NOT || j->present_limit < 0 ||
         j->n_present < j->n_min || j->n_present > j->n_max)
         return false;
+    if (j->form == FORM_SPREAD)
+        return true;
     for (int i = 1; i < j->n_present; i++)
         if (gpus[j->present[i]].type != gpus[j->present[0]].type)
             return false;
@@ -155,6 +157,8 @@ void lower_misfits(struct lowering *l)
             freeze(l, s->gpus[g].jobs[0]);
     for (int j = s->n_running; j < s->n_jobs; j++) {
         struct problem_job *to = &l->problem->jobs[j];
+        if (!to->name)
+            continue;
         to->cannot = cannot(to, s->jobs[j].spec);
         if (to->cannot != WAIT_NOT)
             to->name = NULL;

@@ -93,9 +93,9 @@ static double out_of_reach_w(const struct problem *p, const struct problem_job *
  */
 static double pay_s(const struct snapshot_job *sj, double speed, double least_s)
 {
-    double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
-                    : speed > 0                     ? sj->remaining / speed
-                                                    : MOVE_MOST_S;
+    double left_s = sj->spec->kind != JOB_TRAINING ? sj->time_left_s
+                    : speed > 0                    ? sj->remaining / speed
+                                                   : MOVE_MOST_S;
 
     return fmin(fmax(left_s, least_s), MOVE_MOST_S);
 }
@@ -189,7 +189,7 @@ static void lower_job(struct lowering *l, int job)
         .is_exclusive = spec->is_exclusive,
         .n_nodes = spec->n_nodes,
         .since_s = sj->is_running ? sj->ran_s : sj->waited_s,
-        .left_steps = spec->kind == JOB_INFERENCE ? 0 : fmax(sj->remaining, 0),
+        .left_steps = spec->kind == JOB_TRAINING ? fmax(sj->remaining, 0) : 0,
         .left_s = spec->kind == JOB_INFERENCE ? fmax(sj->time_left_s, 0) : 0,
         .priority = spec->priority,
     };

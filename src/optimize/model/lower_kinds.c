@@ -35,8 +35,8 @@ static double usual_times(const struct job_spec *s)
     return exp2(fmin(fmax(doublings, -DOUBLINGS_MOST), DOUBLINGS_MOST));
 }
 
-/* A kind for every workload, rate and price of time that some job has. A server's time has none: it
- * takes as long as it takes.
+/* A kind for every workload, rate and price of time that some job has, and for every service. A
+ * server's time has none: it takes as long as it takes.
  */
 static void find_kinds(struct lowering *l)
 {
@@ -48,20 +48,24 @@ static void find_kinds(struct lowering *l)
     p->kinds = ARENA_ARRAY(l->arena, struct problem_kind, (size_t)s->n_jobs);
     l->workload_of = ARENA_ARRAY(l->arena, int, (size_t)s->n_jobs);
     l->kind_at = ARENA_ARRAY(l->arena, int, (size_t)s->n_jobs);
+    l->view_of = ARENA_ARRAY(l->arena, const struct service_view *, (size_t)s->n_jobs);
     for (int w = 0; w < l->est->n_workloads; w++)
         first[w] = -1;
     for (int j = 0; j < s->n_jobs; j++) {
         int w = s->jobs[j].workload, k = first[w];
-        double rate = job_serves(s->jobs[j].spec);
+        const struct service_view *view = s->jobs[j].service;
+        double rate = view ? fmax(view->demand, 1e-9) : job_serves(s->jobs[j].spec);
         double time_w = rate > 0 ? 0 : l->delay_w * usual_times(s->jobs[j].spec);
-        rate = rate > 0 ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : 0;
-        while (k >= 0 && (p->kinds[k].rate != rate || p->kinds[k].time_w != time_w))
+        rate = rate > 0 && !view ? exp(ceil(log(rate) / log(RATE_STEP)) * log(RATE_STEP)) : rate;
+        while (k >= 0 &&
+               (p->kinds[k].rate != rate || p->kinds[k].time_w != time_w || l->view_of[k] != view))
             k = next[k];
         if (k < 0) {
             k = p->n_kinds++;
             next[k] = first[w];
             first[w] = k;
             l->workload_of[k] = w;
+            l->view_of[k] = view;
             p->kinds[k] = (struct problem_kind){ .name = s->catalog->workloads[w].name,
                                                  .rate = rate,
                                                  .time_w = time_w };
@@ -71,7 +75,7 @@ static void find_kinds(struct lowering *l)
 }
 
 /* The largest chance that one of them does not fit, as estimate_unfit has it for two. */
-static bool is_unfit(const struct lowering *l, int type, int kind, int beside)
+bool lower_is_unfit(const struct lowering *l, int type, int kind, int beside)
 {
     int both[] = { l->workload_of[kind], beside < 0 ? -1 : l->workload_of[beside] };
     int n = beside < 0 ? 1 : 2;
@@ -115,7 +119,8 @@ static void find_missed(struct lowering *l)
         }
     for (int j = 0; j < s->n_jobs; j++) {
         int k = l->kind_at[j];
-        double need = s->jobs[j].need / roofline_gang(s->jobs[j].spec->max_gpus, 0);
+        double need =
+            s->jobs[j].service ? 0 : s->jobs[j].need / roofline_gang(s->jobs[j].spec->max_gpus, 0);
         if (need > most[k])
             l->missed[k] = fmax(l->missed[k], need);
     }
@@ -131,14 +136,14 @@ static void lower_row(struct lowering *l, int type, int kind)
     float fit = 1 - estimate_cell(l->est, w, t, -1).unfit, more = counted_on(l, type, kind);
     struct problem_trust trust = { fit * more, fit * (l->missed[kind] > 0 ? more : 1), fit };
     int most = gpu_type_theta(&l->snapshot->catalog->types[t], p->theta);
-    bool is_out = is_unfit(l, type, kind, -1);
+    bool is_out = lower_is_unfit(l, type, kind, -1);
 
     p->trust[type * p->n_kinds + kind] = trust;
     p->watts[type * p->n_kinds + kind] = estimate_cell(l->est, w, t, -1).watts;
     for (int n = -1; n < p->n_kinds && !is_out; n++) {
         struct cell_estimate c = estimate_cell(l->est, w, t, n < 0 ? -1 : l->workload_of[n]);
         long at = problem_cell(p, type, kind, n);
-        if (n >= 0 && (most == 1 || is_unfit(l, type, kind, n)))
+        if (n >= 0 && (most == 1 || lower_is_unfit(l, type, kind, n)))
             continue;    // stays 0: never
         p->speed[at] = c.speed * trust.speed;
         p->held[at] = expf(c.mean + c.sd * c.sd / 2) * (n < 0 ? trust.held : trust.beside);
@@ -194,7 +199,8 @@ static void lower_bends(struct lowering *l)
                                        .draw = (float)b.draw,
                                        .doubt = (float)b.loss_sd,
                                        .at = (float)b.at,
-                                       .is_free = !estimate_may_limit(l->est, l->type_of[t],
+                                       .is_free = l->view_of[k] ||
+                                                  !estimate_may_limit(l->est, l->type_of[t],
                                                                       &l->workload_of[k],
                                                                       &p->kinds[k].rate, 1) };
         }
@@ -270,7 +276,10 @@ void lower_kinds(struct lowering *l)
     find_missed(l);
     for (int t = 0; t < p->n_types; t++)
         for (int k = 0; k < p->n_kinds; k++)
-            lower_row(l, t, k);
+            if (l->view_of[k])
+                lower_service_row(l, t, k);
+            else
+                lower_row(l, t, k);
     if (!l->options->may_choose)
         make_types_alike(p);
     lower_bends(l);

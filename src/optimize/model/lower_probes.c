@@ -68,7 +68,7 @@ static struct probe_kind *look_at_kinds(const struct lowering *l)
         const struct snapshot_job *sj = &l->snapshot->jobs[j];
         struct probe_kind *k = &kinds[l->kind_at[j]];
         int n_gpus = sj->spec->n_gpus < GANG_MAX ? sj->spec->n_gpus : GANG_MAX;
-        double left_s = sj->spec->kind == JOB_INFERENCE ? sj->time_left_s
+        double left_s = sj->spec->kind != JOB_TRAINING ? sj->time_left_s
                         : k->best > 0 ? sj->remaining / (k->best * p->gang_near[n_gpus])
                                       : 0;
         k->is_gang &= n_gpus > 1;

@@ -142,7 +142,7 @@ static void price_job(const struct problem *p, struct plan *x, int job, const st
         x->move_w += j->move_w;
     }
     for (int i = 0; i < to->n_gpus && !stays; i++)
-        x->move_w += problem_wake_w(p, j, to->gpus[i]);
+        x->move_w += problem_come_w(p, j, to->gpus[i]);
 }
 
 /* Nobody plans for it: it stays, or cannot run, or is gone. */

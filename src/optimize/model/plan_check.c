@@ -560,7 +560,9 @@ static bool check_job(struct check *c, int job)
     for (int i = 0; i < to->n_gpus && !stays(j, to); i++) {
         double wake_s = c->p->gpus[to->gpus[i]].wake_s;
         double idle_w = c->p->types[c->p->gpus[to->gpus[i]].type].idle_w;
-        double w = wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w));
+        bool had = gpus_have(j->present, j->n_present, to->gpus[i]);
+        double w =
+            wake_s * (j->late_w + j->wake_rate * (idle_w + c->p->price_w)) + (had ? 0 : j->start_w);
         c->sums.move_w += w;
         add_cost(c, w);
     }

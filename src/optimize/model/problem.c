@@ -197,10 +197,13 @@ int problem_n_nodes(const struct problem *p)
     return n;
 }
 
-bool problem_sleeps(const struct problem *p)
+bool problem_has_fees(const struct problem *p)
 {
     for (int g = 0; g < p->n_gpus; g++)
         if (p->gpus[g].wake_s > 0)
+            return true;
+    for (int j = 0; j < p->n_jobs; j++)
+        if (p->jobs[j].start_w > 0)
             return true;
     return false;
 }

@@ -14,7 +14,7 @@
  * to finish are: what is done now need not be done later. To this come, for each job, 'move_w' when
  * it runs and its set of GPUs changes, its shortfall, and 'wait_w' when it gets no place. A job
  * that starts or moves pays for each GPU of its new place that sleeps: wake_s * (wake_rate *
- * (idle_w + price_w) + late_w).
+ * (idle_w + price_w) + late_w), and for each that it did not have: start_w.
  */
 #ifndef OPTIMIZE_MODEL_PROBLEM_H
 #define OPTIMIZE_MODEL_PROBLEM_H
@@ -100,6 +100,7 @@ struct problem_job {
     double move_w;             // it runs, and its set of GPUs changes (or it loses its place)
     double wake_rate;          // a joule spent on waking a GPU for it costs so many watts
     double late_w;             // each second that one of its GPUs takes to wake costs these
+    double start_w;            // it spreads, and comes to a GPU that it does not have
     uint64_t allowed_types;    // bit per type; 0: any
     bool is_exclusive;         // shares its GPU with nobody
     int n_nodes;               // a gang: on so many nodes, in equal parts; 0: wherever
@@ -301,14 +302,15 @@ static inline double problem_least_short_w(const struct problem_job *j, double l
     return low >= j->need ? 0 : j->short_w * (1 - low / j->need);
 }
 
-/* What a job that comes to a GPU pays for waking it, in watts. */
-static inline double problem_wake_w(const struct problem *p, const struct problem_job *j, int gpu)
+/* What a job that comes to a GPU pays for starting there and waking it, in watts. */
+static inline double problem_come_w(const struct problem *p, const struct problem_job *j, int gpu)
 {
     const struct problem_gpu *g = &p->gpus[gpu];
+    double w = j->start_w > 0 && !gpus_have(j->present, j->n_present, gpu) ? j->start_w : 0;
 
-    return g->wake_s > 0
-               ? g->wake_s * (j->wake_rate * (p->types[g->type].idle_w + p->price_w) + j->late_w)
-               : 0;
+    if (g->wake_s > 0)
+        w += g->wake_s * (j->wake_rate * (p->types[g->type].idle_w + p->price_w) + j->late_w);
+    return w;
 }
 
 /* The setting of that many watts; -1: there is none. */
@@ -324,8 +326,8 @@ static inline int problem_setting(const struct problem_type *t, int limit_w)
 /* Nodes that GPUs are on, by number: one more than the last. */
 int problem_n_nodes(const struct problem *p);
 
-/* Does any GPU sleep? */
-bool problem_sleeps(const struct problem *p);
+/* Does coming to a GPU cost anybody anything: does one sleep, or somebody pay for a start? */
+bool problem_has_fees(const struct problem *p);
 
 static inline bool problem_allows(const struct problem_job *j, int type)
 {

@@ -47,13 +47,10 @@ const struct problem_field problem_kind_fields[] = {
     { .key = NULL },
 };
 const struct problem_field problem_job_fields[] = {
-    { FIELD(problem_job, need), 0, 0, true },
-    { FIELD(problem_job, short_w), 0, 1000, false },
-    { FIELD(problem_job, wait_w), 0, 1000, false },
-    { FIELD(problem_job, move_w), 0, 0, true },
-    { FIELD(problem_job, wake_rate), 0, 0, true },
-    { FIELD(problem_job, late_w), 0, 0, true },
-    { .key = NULL },
+    { FIELD(problem_job, need), 0, 0, true },       { FIELD(problem_job, short_w), 0, 1000, false },
+    { FIELD(problem_job, wait_w), 0, 1000, false }, { FIELD(problem_job, move_w), 0, 0, true },
+    { FIELD(problem_job, wake_rate), 0, 0, true },  { FIELD(problem_job, late_w), 0, 0, true },
+    { FIELD(problem_job, start_w), 0, 0, true },    { .key = NULL },
 };
 
 static bool is_at_least(double x, double low)

@@ -28,11 +28,26 @@ static long size_of(const struct problem *p)
     return (long)p->n_jobs + p->n_gpus;
 }
 
+/* A service's parts come and go, and only they pay for their starts. */
+static bool is_service(const struct problem_job *j)
+{
+    return j->name && j->start_w > 0;
+}
+
+static bool has_services(const struct problem *p)
+{
+    for (int j = 0; j < p->n_jobs; j++)
+        if (is_service(&p->jobs[j]))
+            return true;
+    return false;
+}
+
 /* Was somebody who runs left without a place? */
 static bool stops_somebody(const struct problem *p, const struct plan *x)
 {
     for (int j = 0; j < p->n_jobs; j++)
-        if (p->jobs[j].name && p->jobs[j].n_present > 0 && x->jobs[j].n_gpus == 0)
+        if (p->jobs[j].name && !is_service(&p->jobs[j]) && p->jobs[j].n_present > 0 &&
+            x->jobs[j].n_gpus == 0)
             return true;
     return false;
 }
@@ -50,8 +65,9 @@ static struct optimize_options options_for(const struct solver *self, const stru
     return how;
 }
 
-/* A search may end with a running job in nobody's place, though that is dearer than anything: then
- * those that run stay where they are, and the others are planned around them.
+/* A search may end with a running job in nobody's place, though that is dearer than anything but a
+ * service that lacks replicas: then those that run stay where they are, and the others are planned
+ * around them, unless that is dearer still.
  */
 static int solve(const struct solver *self, struct arena *a, const struct problem *p,
                  struct plan *out, struct err *e)
@@ -66,11 +82,13 @@ static int solve(const struct solver *self, struct arena *a, const struct proble
     held.jobs = ARENA_ARRAY(a, struct problem_job, (size_t)p->n_jobs);
     for (int j = 0; j < p->n_jobs; j++) {
         held.jobs[j] = p->jobs[j];
-        held.jobs[j].is_fixed = p->jobs[j].n_present > 0;
+        held.jobs[j].is_fixed = p->jobs[j].n_present > 0 && !is_service(&p->jobs[j]);
     }
-    double bound_w = out->bound_w;    // of all plans, not only of those in which nobody moves
+    struct plan stopping = *out;
     rc = optimize_run(a, &held, &how, out, &report, e);
-    out->bound_w = bound_w;
+    if (rc == 0 && has_services(p) && stopping.cost_w < out->cost_w)
+        *out = stopping;
+    out->bound_w = stopping.bound_w;    // of all plans, not only of those in which nobody moves
     return rc;
 }
 
@@ -79,6 +97,24 @@ const struct solver solver_gogh = {
     .about = "a planner over the whole cluster: the least joules to finish all jobs with their "
              "promises kept, by what it has measured and believes",
     .levers = LEVER_BIT(TYPES) | LEVER_BIT(SHARING) | LEVER_BIT(MOVING) | LEVER_BIT(JOULES),
+    .solve = solve,
+};
+
+const struct solver solver_static_peak = {
+    .name = "static-peak",
+    .about = "gogh's planner, with as many replicas of each service at all times as its peak and a "
+             "tenth more take",
+    .levers = LEVER_BIT(TYPES) | LEVER_BIT(SHARING) | LEVER_BIT(MOVING) | LEVER_BIT(JOULES),
+    .services = SERVICE_PEAK,
+    .solve = solve,
+};
+
+const struct solver solver_autoscaler = {
+    .name = "autoscaler",
+    .about = "gogh's planner, with as many replicas of each service as are busy for 60 % of the "
+             "time at the load of the last minutes",
+    .levers = LEVER_BIT(TYPES) | LEVER_BIT(SHARING) | LEVER_BIT(MOVING) | LEVER_BIT(JOULES),
+    .services = SERVICE_AUTOSCALE,
     .solve = solve,
 };
 

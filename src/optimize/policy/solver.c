@@ -46,19 +46,11 @@ int solver_plan(const struct solver *self, struct arena *a, const struct lowered
 }
 
 static const struct solver *const all[] = {
-    &solver_gogh,
-    &solver_watts,
-    &solver_greedy,
-    &solver_gavel,
-    &solver_gavel_cost,
-    &solver_pack,
-    &solver_eaco,
-    &solver_fifo_promise,
-    &solver_fifo_fastest,
-    &solver_fifo_random,
-    &solver_fifo_first,
-    &solver_slurm,
-    NULL,
+    &solver_gogh,        &solver_watts,        &solver_greedy,
+    &solver_gavel,       &solver_gavel_cost,   &solver_pack,
+    &solver_eaco,        &solver_fifo_promise, &solver_fifo_fastest,
+    &solver_fifo_random, &solver_fifo_first,   &solver_slurm,
+    &solver_static_peak, &solver_autoscaler,   NULL,
 };
 
 const struct solver *solver_at(int i)

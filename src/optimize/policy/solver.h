@@ -20,11 +20,19 @@ struct plan;
 struct problem;
 struct snapshot;
 
+/* How services are provided for. */
+enum service_rule {
+    SERVICE_REPLAY,       // by replay of what arrived, for the forecast demand
+    SERVICE_PEAK,         // for what was said at submission, and a tenth more, at all times
+    SERVICE_AUTOSCALE,    // by utilisation: so many that they are busy for 60 % of the time
+};
+
 struct solver {
     const char *name;
     const char *about;    // what it does, in a line
     unsigned levers;      // LEVER_BITs of those it goes by; all do by SLEEP and LIMITS besides
     enum objective objective;    // of its problems, unless it goes by JOULES
+    enum service_rule services;
     uint64_t seed;
     const void *how;             // the solver's own; lives as long as the process
     struct kept_prices *kept;    // between decisions, for "gogh" and "watts"; NULL: nothing is kept
@@ -60,6 +68,7 @@ extern const struct solver solver_greedy;
 
 /* The others, each of which says what it does ('about'). */
 extern const struct solver solver_watts, solver_gavel, solver_gavel_cost, solver_pack, solver_eaco,
-    solver_fifo_promise, solver_fifo_fastest, solver_fifo_random, solver_fifo_first, solver_slurm;
+    solver_fifo_promise, solver_fifo_fastest, solver_fifo_random, solver_fifo_first, solver_slurm,
+    solver_static_peak, solver_autoscaler;
 
 #endif

@@ -8,11 +8,24 @@
  */
 #define RELIMIT_GAIN 0.03
 
+/* Services get what they lack before anybody is asked whose turn it is. */
+static void provide_services(struct assignment *d)
+{
+    for (int j = 0; j < d->problem->n_jobs; j++) {
+        const struct problem_job *job = &d->problem->jobs[j];
+        if (job->name && job->form == FORM_SPREAD && d->jobs[j].n_gpus > 0)
+            assignment_extend(d, j);
+        else if (job->name && job->form == FORM_SPREAD)
+            assignment_insert(d, j);
+    }
+}
+
 void work_begin(struct policy_work *w, struct arena *a, const struct problem *p)
 {
     *w = (struct policy_work){ .arena = a, .problem = p, .assignment = assignment_create(p) };
     assignment_lay_present(w->assignment);
     w->assignment->is_keeping = true;
+    provide_services(w->assignment);
     w->why = ARENA_ARRAY(a, enum wait_reason, (size_t)p->n_jobs);
 }
 

@@ -20,7 +20,7 @@ struct policy_work {
     enum wait_reason *why;    // (n_jobs) what the policy knows better; WAIT_NOT: nothing
 };
 
-/* Everybody who runs is where it is. */
+/* Everybody who runs is where it is, and services have what they lack. */
 void work_begin(struct policy_work *w, struct arena *a, const struct problem *p);
 
 /* Is the job one that waited and has no place yet? */

@@ -213,12 +213,12 @@ static void job_refresh(struct assignment *d, int job, bool has_moved)
     j->short_w = j->n_gpus ? problem_short_w(d->problem, p, j->held) : 0;
     if (has_moved) {
         j->fee_w = j->n_gpus ? 0 : p->wait_w;
-        bool moves = (p->n_present > 0 || d->has_sleepers) && !is_home(d, job);
+        bool moves = (p->n_present > 0 || d->has_fees) && !is_home(d, job);
         if (moves && p->n_present > 0)
             j->fee_w += p->move_w;
-        if (moves && d->has_sleepers)
+        if (moves && d->has_fees)
             for (int i = 0; i < j->n_gpus; i++)
-                j->fee_w += problem_wake_w(d->problem, p, d->job_gpus[j->first + i]);
+                j->fee_w += problem_come_w(d->problem, p, d->job_gpus[j->first + i]);
     }
     d->cost_w += j->short_w + j->fee_w - was_w;
 }
@@ -649,7 +649,7 @@ struct assignment *assignment_create_with(const struct problem *p,
     d->problem = p;
     d->tables = tables;
     d->gpus = ARENA_ARRAY(&d->arena, struct assignment_gpu, (size_t)p->n_gpus);
-    d->has_sleepers = problem_sleeps(p);
+    d->has_fees = problem_has_fees(p);
     d->journal = ARENA_NEW(&d->arena, struct assignment_undo_log);
     jobs_make(d);
     rooms_make(d);

@@ -58,7 +58,7 @@ struct assignment {
     int *n_of_type;                            // (n_types) GPUs, whoever is on them, drained or not
     int *most_on_node;                         // (n_types) of one node
     int n_job_gpus;
-    bool has_sleepers;            // some GPU sleeps
+    bool has_fees;                // coming to a GPU may cost something
     double cost_w;                // of everything
     bool has_caps, is_forcing;    // is_forcing: caps do not matter just now
     /* No promise that is kept is broken by who comes, none that would hold by a limit. */

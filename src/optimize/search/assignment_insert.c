@@ -49,8 +49,8 @@ static void try_gpu(struct seek *s, int gpu)
     double w = s->d->reduced ? reduced_w(s, gpu, &c) : c.total_w - assignment_gpu_total(s->d, gpu);
     w -= s->base_w;
     const struct problem_job *j = &s->d->problem->jobs[s->job];
-    if (s->d->has_sleepers && !gpus_have(j->present, j->n_present, gpu))
-        w += problem_wake_w(s->d->problem, j, gpu);
+    if (s->d->has_fees && !gpus_have(j->present, j->n_present, gpu))
+        w += problem_come_w(s->d->problem, j, gpu);
     if (w < s->best_w) {
         s->best_w = w;
         s->gpu = gpu;
@@ -151,7 +151,8 @@ static void seek_part(struct seek *s)
     if (d->problem->theta > 2 && !j->is_exclusive)
         try_crowded(s, j->kind);
     for (int i = 0; i < j->n_present; i++)
-        if (!d->problem->gpus[j->present[i]].may_start)    // on no list, but it may stay
+        if (j->form == FORM_SPREAD ||                      // it pays for others
+            !d->problem->gpus[j->present[i]].may_start)    // on no list, but it may stay
             try_gpu(s, j->present[i]);
     if (s->gpu < 0 && d->has_rules && d->jobs[s->job].n_gpus == 0)
         for (int g = 0; g < d->problem->n_gpus; g++)
@@ -172,7 +173,7 @@ static double gang_wake_w(const struct assignment *d, int job, const int *gpus, 
     double w = 0;
 
     for (int i = 0; i < n; i++)
-        w += problem_wake_w(d->problem, &d->problem->jobs[job], gpus[i]);
+        w += problem_come_w(d->problem, &d->problem->jobs[job], gpus[i]);
     return w;
 }
 
@@ -206,7 +207,7 @@ static void try_gang(const struct assignment *d, int job, int type, int n, struc
 
     if (!is_near && ((j->n_nodes == 1 && !d->has_rules) || assignment_n_free(d, type) < n))
         return;
-    if (d->has_sleepers || j->n_nodes > 1 || d->has_rules) {
+    if (d->has_fees || j->n_nodes > 1 || d->has_rules) {
         if (!assignment_free(d, job, type, n, gpus))
             return;
         wake_w = gang_wake_w(d, job, gpus, n);

@@ -271,20 +271,20 @@ TEST(waking_is_paid_back_in_the_time_that_is_left)
                    "node n1 v100\nnode n2 v100 v100\njob a w steps=1000\njob b w steps=1e9\n"
                    "job c w steps=1000 min=1\njob d w steps=1000 prio=-9\n");
     lower(&w, &l);
-    ck_assert(!problem_sleeps(&l.problem));
+    ck_assert(!problem_has_fees(&l.problem));
     ck_assert_double_eq(l.problem.jobs[0].wake_rate, 0);
     world_add(&w, "wake n1 60\n");
     world_look(&w);
     lower(&w, &l);
     const struct problem *p = &l.problem;
-    double a_w = problem_wake_w(p, job_at(&w, &l, "a"), 0);
+    double a_w = problem_come_w(p, job_at(&w, &l, "a"), 0);
     double left_s = 1000 / (double)p->speed[problem_cell(p, 0, p->jobs[0].kind, -1)];
     ck_assert(p->gpus[0].wake_s == 60 && p->gpus[1].wake_s == 0 && p->gpus[2].wake_s == 0);
     ck_assert_double_eq_tol(a_w, 5400 / left_s, 1e-6);
-    ck_assert_double_eq(problem_wake_w(p, job_at(&w, &l, "a"), 1), 0);
-    ck_assert_double_eq_tol(problem_wake_w(p, job_at(&w, &l, "b"), 0), 5400 / 1800., 1e-6);
-    ck_assert_double_gt(problem_wake_w(p, job_at(&w, &l, "c"), 0), a_w);    // it has a promise
-    ck_assert_double_le(problem_wake_w(p, job_at(&w, &l, "d"), 0),
+    ck_assert_double_eq(problem_come_w(p, job_at(&w, &l, "a"), 1), 0);
+    ck_assert_double_eq_tol(problem_come_w(p, job_at(&w, &l, "b"), 0), 5400 / 1800., 1e-6);
+    ck_assert_double_gt(problem_come_w(p, job_at(&w, &l, "c"), 0), a_w);    // it has a promise
+    ck_assert_double_le(problem_come_w(p, job_at(&w, &l, "d"), 0),
                         0.5 * job_at(&w, &l, "d")->wait_w * (1 + 1e-12));
     world_release(&w);
 }
