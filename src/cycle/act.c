@@ -16,15 +16,6 @@
 
 /* ---- has anything changed since it was looked at? ---- */
 
-/* Does the job stand where the snapshot saw it? */
-static bool is_as_seen(const struct state *s, const struct snapshot_job *seen)
-{
-    const struct job *j = s->jobs[seen->id];
-
-    return j->state == (seen->is_running ? JOB_RUNNING : JOB_WAITING) &&
-           gpus_same(j->gpus, j->n_held, seen->gpus, seen->n_held);
-}
-
 /* Would an order be given about somebody who is to be left alone? */
 static bool touches_untouchable(const struct cycle *c, const struct snapshot *s,
                                 const struct plan *p)
@@ -91,7 +82,7 @@ static bool still_holds(const struct cycle *c, struct arena *a, const struct sna
     }
     for (int j = 0; j < s->n_jobs; j++)
         if (is_concerned_job(&s->jobs[j], &p->jobs[j], is_concerned) &&
-            !is_as_seen(now, &s->jobs[j]))
+            !snapshot_is_so(&s->jobs[j], now))
             return false;
     return engine_rules_same(s->engine, cycle_rules(c, a, s), s->n_nodes, s->n_gpus, s->n_jobs) &&
            !touches_untouchable(c, s, p);
@@ -117,7 +108,7 @@ static struct plan_job *wanted_now(const struct cycle *c, struct arena *a,
                                        .gpus = here->gpus,
                                        .limit_w = here->limit_w };
         is_left[j] = cycle_leaves_alone(c, here->id);
-        if (was >= 0 && is_as_seen(s, &then->jobs[was]) && !is_left[j])
+        if (was >= 0 && snapshot_is_so(&then->jobs[was], s) && !is_left[j])
             wanted[j] = p->jobs[was];
     }
     return wanted;
@@ -216,6 +207,8 @@ void cycle_act(struct cycle *c, const struct snapshot *s, const struct plan *p,
     if (rc == 0) {
         count_probes(c, s->now_s, &renewed);
         commit(c, &now, &renewed, out);
+        if (services_act(c, &now, &renewed, &e) < 0)
+            log_warn("replicas stay as they are: %s", e.text);
     } else
         log_warn("nothing is ordered this time: %s", e.text);
     c->n_moves += out->n_moved;

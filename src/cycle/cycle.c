@@ -31,6 +31,7 @@ void cycle_init(struct cycle *c)
     refiner_init(&c->refiner, c->catalog, &c->estimator);
     c->n_decisions = c->n_fallbacks = c->n_moves = 0;
     c->kept = kept_create();
+    c->services = services_create();
 }
 
 void cycle_release(struct cycle *c)
@@ -44,6 +45,7 @@ void cycle_release(struct cycle *c)
     samples_release(&c->gap_ratio);
     samples_release(&c->gap_varying_ratio);
     kept_destroy(c->kept);
+    services_destroy(c->services);
     free(c->why);
     free(c->is_parked);
     free(c->unsafe);
@@ -216,6 +218,7 @@ const bool *cycle_busy_gpus(const struct cycle *c, struct arena *a)
         for (int k = 0; k < j->n_held && cycle_leaves_alone(c, j->id); k++)
             is_busy[j->gpus[k]] = true;
     }
+    services_reserve(c, is_busy);
     return is_busy;
 }
 
@@ -283,6 +286,7 @@ int cycle_look(struct cycle *c, struct arena *a, struct snapshot *out, struct er
     marks.is_parked = not_now(c, a, &marks.n_parked);
     marks.is_busy = cycle_busy_gpus(c, a);
     marks.wake_s = sleeping_gpus(c, a);
+    marks.services = services_views(c, a);
     snapshot_take(a, &c->ledger->state, c->catalog, clock_now_s(&c->clock), c->theta, marks, out);
     out->settings = c->settings;
     out->engine = cycle_rules(c, a, out);
@@ -363,12 +367,28 @@ static int next_seen(struct cycle *c, struct observation *out)
     return 1;
 }
 
+/* That a replica is ready; what it served has been counted. */
+static const struct served *only_ready(struct arena *a, const struct served *seen)
+{
+    struct served *s = ARENA_NEW(a, struct served);
+
+    *s = (struct served){ .is_ready = true,
+                          .from_s = seen->to_s,
+                          .to_s = seen->to_s,
+                          .n_requests = NAN,
+                          .n_late = NAN,
+                          .n_batches = NAN,
+                          .busy_s = NAN,
+                          .n_queued = NAN };
+    return s;
+}
+
 /* Windows may be lost, starts and ends must not. */
 static void keep_until_safe(struct cycle *c, const struct observation *seen)
 {
     struct arena *a = &c->unsafe_arena;
 
-    if (seen->kind == OBS_WINDOW)
+    if (seen->kind == OBS_WINDOW || (seen->kind == OBS_SERVED && !seen->served->is_ready))
         return;
     GROW(c->unsafe, c->n_unsafe, c->cap_unsafe);
     struct observation *kept = &c->unsafe[c->n_unsafe++];
@@ -378,6 +398,8 @@ static void keep_until_safe(struct cycle *c, const struct observation *seen)
     *kept = *seen;
     kept->gpus = gpus;
     kept->reason = seen->reason ? arena_strdup(a, seen->reason) : NULL;
+    if (seen->kind == OBS_SERVED)
+        kept->served = only_ready(a, seen->served);
     c->next_again = c->n_unsafe;
 }
 
@@ -401,12 +423,18 @@ void cycle_is_safe(struct cycle *c)
 
 void cycle_is_undone(struct cycle *c)
 {
+    services_undone(c);
     c->next_again = 0;
+}
+
+int cycle_append(struct cycle *c, const struct event *ev, struct err *e)
+{
+    return c->append ? c->append(c->owner, ev, e) : ledger_append(c->ledger, ev, 1, e);
 }
 
 static int journal(struct cycle *c, const struct event *ev, struct err *e)
 {
-    int rc = c->append ? c->append(c->owner, ev, e) : ledger_append(c->ledger, ev, 1, e);
+    int rc = cycle_append(c, ev, e);
 
     if (rc != -EINVAL)
         return rc;
@@ -443,6 +471,8 @@ int cycle_listen(struct cycle *c, int n_most, struct err *e)
             rc = journal(c, &found.event, e);
         if (rc < 0)
             break;    // the sensor keeps it for the next time
+        if (found.has_served)
+            services_hear(c, seen.job, found.served);
         confirm(c, &seen);
         rc = learn_from(c, &found, e);
         n++;

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/stats.h"
+#include "cycle/services.h"
 #include "estimate/estimate.h"
 #include "monitor/sensor.h"
 #include "optimize/model/plan.h"
@@ -45,6 +46,12 @@ typedef void cycle_finding_f(void *self, const struct finding *f, double abs_err
 /* Told of each plan of cycle_run that passed its judge, before it is acted on. */
 typedef void cycle_plan_f(void *self, const struct lowered *asked, const struct plan *p);
 
+/* A port for a replica on a GPU; 0: none is known. */
+typedef int cycle_port_f(void *self, int gpu);
+
+/* Told when a service's table of capacity is to be built anew; NULL: it is built at once. */
+typedef void cycle_table_f(void *self, int service);
+
 /* Is the job about to end, and not to be touched any more? */
 typedef bool cycle_is_ending_f(void *self, int job);
 
@@ -66,9 +73,14 @@ struct cycle {
     cycle_finding_f *on_finding;
     cycle_plan_f *on_plan;
     cycle_is_ending_f *is_ending;
+    cycle_routes_f *on_routes;
+    cycle_port_f *choose_port;
+    cycle_table_f *on_table_due;
     void *owner;
 
     struct solve_options options;    // price, cap, levers
+    double table_s;                  // between two tables of a service's capacity; 0: as usual
+    struct services *services;       // owned
     uint64_t settings;               // raised by who changes 'options' between a look and its act
     struct kept_prices *kept;        // the solver's, from decision to decision; owned
     int theta;                       // jobs that may share a GPU

@@ -7,6 +7,9 @@
 /* Remember why each job of a plan waits, and who cannot run here at all. */
 void cycle_note_reasons(struct cycle *c, const struct snapshot *s, const struct plan *p);
 
+/* An event into the journal, by the owner's way or straight. */
+int cycle_append(struct cycle *c, const struct event *ev, struct err *e);
+
 /* Is an order about the job being carried out, or is it about to end by itself? */
 bool cycle_leaves_alone(const struct cycle *c, int job);
 

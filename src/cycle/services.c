@@ -1,0 +1,671 @@
+#include "cycle/services.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/grow.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "catalog/cluster/ledger.h"
+#include "catalog/cluster/snapshot.h"
+#include "cycle/inner.h"
+#include "cycle/services_inner.h"
+#include "cycle/table.h"
+#include "optimize/model/place.h"
+
+/* Tables are built anew this often: an hour more or less in 24 changes little. */
+#define BUILD_S 600.0
+
+/* A replica that is to go stays this long without a weight, so that whoever reads the endpoints has
+ * seen it, and what is under way comes to its end.
+ */
+#define DRAIN_S 10.0
+
+/* A start is paid back in so many times the time it takes: for so long a replica stays. */
+#define HOLD_LOADS 10.0
+
+/* After a failure the next start waits: a second, then twice as long each time, up to five minutes.
+ * Who served this long has not failed to start.
+ */
+#define BACK_OFF_MOST_S 300.0
+#define BACK_OFF_FORGET_S 600.0
+
+/* Of a replica that loads for more than twice as long as it should, and a minute. */
+#define NOT_READY "it did not become ready in time"
+
+/* The guard's word holds for this long: as long as the forecast holds what it saw. */
+#define GUARD_S 7200.0
+
+/* Step times are believed to be at most so long, by as many standard deviations: nine times in ten.
+ */
+#define SERVICE_Z 1.28
+
+/* What others do. */
+#define PEAK_MARGIN 1.1
+#define AUTOSCALE_BUSY 0.6
+
+/* A decision is due when a demand has changed by this part of it. Looked at this often. */
+#define DEMAND_STEP 0.05
+#define TICK_S 10.0
+
+/* Weights are told anew when one has changed by more than this part of all. */
+#define WEIGHT_STEP 0.02
+
+struct services *services_create(void)
+{
+    return heap_array(1, sizeof(struct services));
+}
+
+static void record_release(struct service_record *r)
+{
+    arrivals_destroy(r->arrivals);
+    free(r->replicas);
+    free(r->routes);
+}
+
+void services_destroy(struct services *s)
+{
+    for (int i = 0; s && i < s->n; i++)
+        record_release(&s->records[i]);
+    if (s)
+        free(s->records);
+    free(s);
+}
+
+/* ---- records ---- */
+
+static struct serving serving_of(const struct job_spec *s)
+{
+    const struct service_terms *t = s->terms;
+
+    return (struct serving){ .rate = s->rate,
+                             .latency_s = service_latency_s(t),
+                             .max_batch = service_batch(t),
+                             .is_llm = t->ttft_s > 0,
+                             .ttft_s = t->ttft_s,
+                             .tpot_s = t->tpot_s,
+                             .max_running = service_batch(t) };
+}
+
+struct service_record *services_record(const struct cycle *c, int service)
+{
+    struct services *s = c->services;
+
+    for (int i = 0; i < s->n; i++)
+        if (s->records[i].id == service)
+            return &s->records[i];
+    return NULL;
+}
+
+static void record_add(struct services *s, const struct job *j)
+{
+    struct serving spec = serving_of(&j->spec);
+
+    GROW(s->records, s->n, s->cap);
+    struct service_record *r = &s->records[s->n++];
+    *r = (struct service_record){
+        .id = j->id, .built_s = NAN, .heard_s = NAN, .minute_s = NAN, .saved_s = NAN
+    };
+    r->arrivals = arrivals_create(arrivals_bin_s(spec.latency_s));
+    capacity_build(&r->capacity, NULL, &spec);
+}
+
+void services_meet(struct cycle *c)
+{
+    const struct state *st = &c->ledger->state;
+    struct services *s = c->services;
+
+    for (; s->n_jobs < st->n_jobs; s->n_jobs++) {
+        const struct job *j = st->jobs[s->n_jobs];
+        if (j->spec.kind == JOB_SERVICE)
+            record_add(s, j);
+        struct service_record *r =
+            j->spec.kind == JOB_REPLICA ? services_record(c, j->spec.service) : NULL;
+        if (!r)
+            continue;
+        r->next_replica =
+            j->spec.replica >= r->next_replica ? j->spec.replica + 1 : r->next_replica;
+        if (job_is_over(j))
+            continue;
+        GROW(r->replicas, r->n_replicas, r->cap_replicas);
+        r->replicas[r->n_replicas++] = j->id;
+    }
+    s->n_jobs = st->n_jobs;
+}
+
+void services_undone(struct cycle *c)
+{
+    const int n_jobs = c->ledger->state.n_jobs;
+    struct services *s = c->services;
+
+    for (int i = 0; i < s->n; i++) {
+        struct service_record *r = &s->records[i];
+        int n = 0;
+        for (int k = 0; k < r->n_replicas; k++)
+            if (r->replicas[k] < n_jobs)
+                r->replicas[n++] = r->replicas[k];
+        r->n_replicas = n;
+        r->saved_s = NAN;
+        r->saved_hour_s = 0;
+    }
+    while (s->n > 0 && s->records[s->n - 1].id >= n_jobs)
+        record_release(&s->records[--s->n]);
+    s->n_jobs = s->n_jobs < n_jobs ? s->n_jobs : n_jobs;
+}
+
+static double load_s_of(const struct cycle *c, const struct service_record *r)
+{
+    double said_s = c->ledger->state.jobs[r->id]->spec.terms->load_s;
+
+    return r->load_s > 0 ? r->load_s : said_s > 0 ? said_s : SERVICE_LOAD_S;
+}
+
+/* ---- what is needed ---- */
+
+static double hold_s_of(const struct cycle *c, const struct service_record *r)
+{
+    return HOLD_LOADS * load_s_of(c, r);
+}
+
+static double demand_of(const struct cycle *c, const struct service_record *r, double now_s)
+{
+    const struct job *j = c->ledger->state.jobs[r->id];
+    double horizon_s = load_s_of(c, r) + hold_s_of(c, r);
+
+    if (c->solver.services == SERVICE_PEAK)
+        return PEAK_MARGIN * j->spec.rate;
+    if (c->solver.services == SERVICE_AUTOSCALE) {
+        double rate = demand_now(&r->demand, now_s);
+        return isnan(rate) ? j->spec.rate : fmax(rate, 1e-3 * j->spec.rate);
+    }
+    double rate = demand_rate(&r->demand, now_s, horizon_s, j->spec.rate);
+    if (now_s < r->guard_until_s)
+        rate = fmax(rate, r->guard);
+    return fmax(rate, 1e-3 * j->spec.rate);
+}
+
+static struct service_view view_of(const struct cycle *c, const struct service_record *r)
+{
+    return (struct service_view){
+        .demand = demand_of(c, r, clock_now_s(&c->clock)),
+        .load_s = load_s_of(c, r),
+        .hold_s = hold_s_of(c, r),
+        .capacity = &r->capacity,
+        .z = SERVICE_Z,
+        .busy_most = c->solver.services == SERVICE_AUTOSCALE ? AUTOSCALE_BUSY : 0,
+    };
+}
+
+/* What a replica holds where it is, beside whom it is. */
+static double held_by(const struct cycle *c, const struct service_record *r, int job)
+{
+    const struct state *st = &c->ledger->state;
+    const struct job *j = st->jobs[job];
+    const struct gpu *g = &st->gpus[j->n_held ? j->gpus[0] : j->spec.gpu];
+    const struct service_view v = view_of(c, r);
+    double least = place_capacity(&c->estimator, &v, j->spec.workload, g->type, -1);
+
+    for (int i = 0; i < g->n_jobs; i++)
+        if (g->jobs[i] != job)
+            least = fmin(least, place_capacity(&c->estimator, &v, j->spec.workload, g->type,
+                                               st->jobs[g->jobs[i]]->spec.workload));
+    return least;
+}
+
+/* Replicas that have their GPU and wait to be started there. */
+static void count_coming(const struct cycle *c, const struct service_record *r,
+                         struct service_view *v)
+{
+    const struct state *st = &c->ledger->state;
+
+    for (int i = 0; i < r->n_replicas; i++)
+        if (st->jobs[r->replicas[i]]->state == JOB_WAITING) {
+            v->coming += held_by(c, r, r->replicas[i]);
+            v->n_coming++;
+        }
+}
+
+const struct service_view *services_views(struct cycle *c, struct arena *a)
+{
+    services_meet(c);
+    struct services *s = c->services;
+    if (s->n == 0)
+        return NULL;
+    struct service_view *views = ARENA_ARRAY(a, struct service_view, (size_t)s->n);
+    for (int i = 0; i < s->n; i++) {
+        views[i] = view_of(c, &s->records[i]);
+        count_coming(c, &s->records[i], &views[i]);
+        s->records[i].asked = views[i].demand;
+    }
+    return views;
+}
+
+static bool is_staying(const struct state *st, const struct job *j)
+{
+    return job_serves_now(j) && st->nodes[st->gpus[j->gpus[0]].node].state == NODE_UP;
+}
+
+/* By those that take requests, but for one (-1: by all). */
+static double held_without(const struct cycle *c, const struct service_record *r, int but)
+{
+    const struct state *st = &c->ledger->state;
+    double sum = 0;
+
+    for (int i = 0; i < r->n_replicas; i++)
+        if (r->replicas[i] != but && is_staying(st, st->jobs[r->replicas[i]]))
+            sum += held_by(c, r, r->replicas[i]);
+    return sum;
+}
+
+/* ---- hearing ---- */
+
+static void guard(struct cycle *c, struct service_record *r, double now_s)
+{
+    bool is_late = guard_minute_is_late(r->requests, r->late);
+
+    if (isnan(r->minute_s) || (now_s - r->minute_s < 60 && !is_late))
+        return;
+    if (is_late && c->solver.services == SERVICE_REPLAY && now_s - r->minute_s >= 10) {
+        double recent = r->requests / (now_s - r->minute_s);
+        double want = guard_rate(held_without(c, r, -1), recent);
+        r->guard = now_s < r->guard_until_s ? fmax(r->guard, want) : want;
+        r->guard_until_s = now_s + GUARD_S;
+    }
+    r->minute_s = now_s;
+    r->requests = r->late = 0;
+}
+
+void services_hear(struct cycle *c, int job, const struct served *seen)
+{
+    const struct job *j = c->ledger->state.jobs[job];
+
+    services_meet(c);
+    struct service_record *r =
+        j->spec.kind == JOB_REPLICA ? services_record(c, j->spec.service) : NULL;
+    if (!r)
+        return;
+    bool says_something = seen->n_bins > 0 || !isnan(seen->n_requests);
+    if (says_something || seen->is_false)
+        r->heard_s = seen->to_s;
+    r->is_false = seen->is_false;
+    r->is_flooding = seen->is_flooding;
+    if (seen->is_false || !says_something)
+        return;
+    if (isnan(r->minute_s))
+        r->minute_s = seen->from_s;
+    double n = isnan(seen->n_requests) ? 0 : seen->n_requests;
+    if (seen->n_bins > 0)
+        arrivals_add(r->arrivals, seen->to_s, seen->from_s, seen->bin_s, seen->n_bins,
+                     seen->counts);
+    if (!isnan(seen->n_requests))
+        demand_add(&r->demand, seen->from_s, seen->to_s, n);
+    r->requests += n;
+    r->sum_requests += n;
+    if (!isnan(seen->n_late)) {
+        r->late += seen->n_late;
+        r->sum_late += seen->n_late;
+    }
+    guard(c, r, seen->to_s);
+}
+
+/* ---- acting ---- */
+
+static int say(struct cycle *c, enum event_kind kind, int job, const char *reason, struct err *e)
+{
+    const struct event ev = { .kind = kind,
+                              .time_s = clock_now_s(&c->clock),
+                              .job = job,
+                              .steps_done = c->ledger->state.jobs[job]->steps_done,
+                              .reason = reason };
+
+    return cycle_append(c, &ev, e);
+}
+
+static int add_replica(struct cycle *c, struct service_record *r, int gpu, struct err *e)
+{
+    const struct job *j = c->ledger->state.jobs[r->id];
+    struct job_spec spec = j->spec;
+
+    spec.kind = JOB_REPLICA;
+    spec.service = r->id;
+    spec.replica = r->next_replica++;
+    spec.gpu = gpu;
+    spec.n_gpus = spec.max_gpus = 1;
+    spec.submit_s = clock_now_s(&c->clock);
+    spec.key = spec.digest = NULL;
+    spec.name = arena_printf(&c->arena, "%s.%d", j->spec.name, spec.replica);
+    spec.port = c->choose_port ? c->choose_port(c->owner, gpu) : 0;
+    const struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = spec.submit_s, .spec = &spec };
+    int rc = cycle_append(c, &ev, e);
+    services_meet(c);
+    return rc;
+}
+
+static int drain(struct cycle *c, int job, const char *reason, struct err *e)
+{
+    return say(c, EVENT_REPLICA_DRAINING, job, reason, e);
+}
+
+/* GPUs that the plan adds get a replica; those that it leaves lose theirs once the others hold the
+ * demand.
+ */
+static int act_on(struct cycle *c, const struct snapshot_job *sj, const struct plan_job *pj,
+                  struct err *e)
+{
+    struct service_record *r = services_record(c, sj->id);
+    double now_s = clock_now_s(&c->clock);
+    int rc = 0;
+
+    for (int i = 0; i < pj->n_gpus && rc == 0 && now_s >= r->retry_s; i++)
+        if (!gpus_have(sj->gpus, sj->n_held, pj->gpus[i]))
+            rc = add_replica(c, r, pj->gpus[i], e);
+    for (int i = 0; i < sj->n_held && rc == 0; i++) {
+        int job = sj->replicas[i];
+        if (gpus_have(pj->gpus, pj->n_gpus, sj->gpus[i]) ||
+            !job_serves_now(c->ledger->state.jobs[job]) ||
+            held_without(c, r, job) < sj->service->demand)
+            continue;
+        rc = drain(c, job, "not needed there any more", e);
+    }
+    return rc;
+}
+
+int services_act(struct cycle *c, const struct snapshot *s, const struct plan *p, struct err *e)
+{
+    int rc = 0;
+
+    for (int j = 0; j < s->n_jobs && rc == 0; j++)
+        if (s->jobs[j].service && s->jobs[j].spec->kind == JOB_SERVICE)
+            rc = act_on(c, &s->jobs[j], &p->jobs[j], e);
+    return rc < 0 ? rc : services_tick(c, e);
+}
+
+/* ---- what time asks for ---- */
+
+static void note_failure(struct service_record *r, const struct job *j, double now_s)
+{
+    bool has_served = !isnan(j->ready_s) && now_s - j->ready_s > BACK_OFF_FORGET_S;
+
+    r->n_failures = has_served ? 1 : r->n_failures + 1;
+    r->retry_s = now_s + fmin(exp2(r->n_failures - 1), BACK_OFF_MOST_S);
+}
+
+/* A replica that is on disk and waits: start it, or let it go where that cannot be. */
+static int start_waiting(struct cycle *c, struct service_record *r, const struct job *j,
+                         struct err *e)
+{
+    int gpu = j->spec.gpu;
+    const struct placement at = { .job = j->id, .n_gpus = 1, .gpus = &gpu };
+    const struct state *st = &c->ledger->state;
+    struct err why = { 0 };
+
+    if (executor_job_is_busy(&c->executor, j->id) || c->ledger->is_begun)
+        return 0;
+    if (!isnan(j->started_s)) {
+        note_failure(r, j, clock_now_s(&c->clock));
+        return say(c, EVENT_JOB_CANCELLED, j->id, j->reason, e);
+    }
+    if (st->jobs[r->id]->state != JOB_WAITING)
+        return say(c, EVENT_JOB_CANCELLED, j->id, "its service has ended or is held", e);
+    if (st->nodes[st->gpus[gpu].node].state != NODE_UP)
+        return say(c, EVENT_JOB_CANCELLED, j->id, "its node is not up any more", e);
+    int rc = executor_give(&c->executor, ORDER_START, &at, &why);
+    if (rc == 0)
+        return 0;
+    log_warn("replica %s: %s", j->spec.name, why.text);
+    note_failure(r, j, clock_now_s(&c->clock));
+    return say(c, EVENT_JOB_CANCELLED, j->id, "it could not be started", e);
+}
+
+/* When a replica that is not ready is given up. */
+static double late_s(const struct cycle *c, const struct service_record *r, const struct job *j)
+{
+    return j->changed_s + 2 * fmax(load_s_of(c, r), SERVICE_LOAD_S) + 60;
+}
+
+/* One whose service has ended or is held, whose node is to be left, or that does not get ready. */
+static int leave(struct cycle *c, const struct service_record *r, const struct job *j,
+                 double demand, struct err *e)
+{
+    const struct state *st = &c->ledger->state;
+    const struct job *of = st->jobs[r->id];
+    bool is_up = st->nodes[st->gpus[j->gpus[0]].node].state == NODE_UP;
+
+    if (job_is_over(of))
+        return drain(c, j->id, "its service has ended", e);
+    if (of->state == JOB_HELD)
+        return drain(c, j->id, "its service is held", e);
+    if (isnan(j->ready_s) && clock_now_s(&c->clock) >= late_s(c, r, j))
+        return drain(c, j->id, NOT_READY, e);
+    if (!is_up && held_without(c, r, j->id) >= demand)
+        return drain(c, j->id, "its node is drained", e);
+    return 0;
+}
+
+static int tick_replica(struct cycle *c, struct service_record *r, int job, double demand,
+                        struct err *e)
+{
+    const struct job *j = c->ledger->state.jobs[job];
+    double now_s = clock_now_s(&c->clock);
+
+    if (j->state == JOB_WAITING)
+        return start_waiting(c, r, j, e);
+    if (j->state != JOB_RUNNING)
+        return 0;
+    if (isnan(j->drain_s))
+        return leave(c, r, j, demand, e);
+    if (now_s < j->drain_s + (isnan(j->ready_s) ? 0 : DRAIN_S))
+        return 0;
+    if (isnan(j->ready_s) && c->ledger->state.jobs[r->id]->state == JOB_WAITING)
+        note_failure(r, j, now_s);
+    return say(c, EVENT_JOB_CANCELLED, job, j->reason ? j->reason : "drained", e);
+}
+
+/* Those that are over leave the list; how they ended is remembered. */
+static void forget_ended(struct cycle *c, struct service_record *r)
+{
+    const struct state *st = &c->ledger->state;
+    int n = 0;
+
+    for (int i = 0; i < r->n_replicas; i++) {
+        const struct job *j = r->replicas[i] < st->n_jobs ? st->jobs[r->replicas[i]] : NULL;
+        bool is_one = j && j->spec.kind == JOB_REPLICA && j->spec.service == r->id;
+        if (is_one && (j->state == JOB_FAILED || j->state == JOB_FINISHED))
+            note_failure(r, j, j->changed_s);
+        if (is_one && !isnan(j->ready_s) && !job_is_over(j)) {
+            r->load_s = fmax(j->ready_s - j->changed_s, 1e-3);
+            r->n_failures = 0;
+        }
+        if (is_one && !job_is_over(j))
+            r->replicas[n++] = r->replicas[i];
+    }
+    r->n_replicas = n;
+}
+
+/* ---- weights ---- */
+
+static bool routes_differ(const struct service_record *r, const struct service_route *now, int n)
+{
+    bool differ = n != r->n_routes;
+
+    for (int i = 0; i < n && !differ; i++)
+        differ = now[i].job != r->routes[i].job ||
+                 fabs(now[i].weight - r->routes[i].weight) > WEIGHT_STEP;
+    return differ;
+}
+
+/* By what each holds; who holds nothing for sure gets a small part where there is no other. */
+static void tell_routes(struct cycle *c, struct service_record *r)
+{
+    const struct state *st = &c->ledger->state;
+    struct service_route now[SERVICE_GPUS_MOST];
+    double sum = 0;
+    int n = 0;
+
+    for (int i = 0; i < r->n_replicas && n < SERVICE_GPUS_MOST; i++)
+        if (job_serves_now(st->jobs[r->replicas[i]])) {
+            now[n] = (struct service_route){ .job = r->replicas[i],
+                                             .capacity = held_by(c, r, r->replicas[i]) };
+            sum += now[n++].capacity;
+        }
+    for (int i = 0; i < n; i++)
+        now[i].weight = sum > 0 ? now[i].capacity / sum : 1.0 / n;
+    if (!routes_differ(r, now, n))
+        return;
+    r->n_routes = 0;
+    for (int i = 0; i < n; i++) {
+        GROW(r->routes, r->n_routes, r->cap_routes);
+        r->routes[r->n_routes++] = now[i];
+    }
+    if (c->on_routes)
+        c->on_routes(c->owner, r->id, r->routes, r->n_routes);
+}
+
+static void build_table(struct cycle *c, struct service_record *r, double now_s)
+{
+    struct serving spec = serving_of(&c->ledger->state.jobs[r->id]->spec);
+
+    if (now_s < r->built_s + (c->table_s > 0 ? c->table_s : BUILD_S))
+        return;
+    arrivals_advance(r->arrivals, now_s);
+    bool is_due = arrivals_n_hours(r->arrivals) > 0 && c->solver.services != SERVICE_AUTOSCALE &&
+                  !job_is_over(c->ledger->state.jobs[r->id]);
+    if (is_due && c->on_table_due)
+        c->on_table_due(c->owner, r->id);
+    else if (is_due)
+        capacity_build(&r->capacity, r->arrivals, &spec);
+    r->built_s = now_s;
+}
+
+bool services_want(const struct cycle *c)
+{
+    const struct state *st = &c->ledger->state;
+    double now_s = clock_now_s(&c->clock);
+
+    for (int i = 0; i < c->services->n; i++) {
+        const struct service_record *r = &c->services->records[i];
+        if (st->jobs[r->id]->state == JOB_WAITING &&
+            fabs(demand_of(c, r, now_s) - r->asked) > DEMAND_STEP * r->asked)
+            return true;
+    }
+    return false;
+}
+
+struct table_build *services_table_begin(const struct cycle *c, int service)
+{
+    const struct service_record *r = services_record(c, service);
+    const struct job_spec *spec = &c->ledger->state.jobs[service]->spec;
+    const struct serving promise = serving_of(spec);
+
+    return table_build_create(service, r->arrivals, arrivals_bin_s(promise.latency_s), &promise);
+}
+
+void services_table_end(struct cycle *c, struct table_build *b)
+{
+    struct service_record *r = services_record(c, b->service);
+
+    if (r)
+        r->capacity = b->result;
+    table_build_destroy(b);
+}
+
+int services_tick(struct cycle *c, struct err *e)
+{
+    struct services *s = c->services;
+    double now_s = clock_now_s(&c->clock);
+    int rc = 0;
+
+    if (c->ledger->state.version == s->version && now_s < s->next_s)
+        return 0;
+    services_meet(c);
+    for (int i = 0; i < s->n && rc >= 0; i++) {
+        struct service_record *r = &s->records[i];
+        forget_ended(c, r);
+        build_table(c, r, now_s);
+        double demand = demand_of(c, r, now_s);
+        for (int k = 0; k < r->n_replicas && rc >= 0; k++)
+            rc = tick_replica(c, r, r->replicas[k], demand, e);
+        tell_routes(c, r);
+    }
+    s->version = c->ledger->state.version - c->ledger->is_begun;    // what waits for the disk waits
+    s->next_s = s->n > 0 ? now_s + TICK_S : HUGE_VAL;
+    return rc;
+}
+
+double services_next_s(const struct cycle *c)
+{
+    return c->services->n > 0 ? c->services->next_s : HUGE_VAL;
+}
+
+void services_reserve(const struct cycle *c, bool *is_busy)
+{
+    const struct state *st = &c->ledger->state;
+
+    for (int i = 0; i < c->services->n; i++) {
+        const struct service_record *r = &c->services->records[i];
+        for (int k = 0; k < r->n_replicas; k++) {
+            const struct job *j = st->jobs[r->replicas[k]];
+            if (j->state == JOB_WAITING || (j->state == JOB_RUNNING && !isnan(j->drain_s)))
+                is_busy[j->spec.gpu] = true;
+        }
+    }
+}
+
+bool services_now(const struct cycle *c, int service, struct service_now *out)
+{
+    const struct service_record *r = services_record(c, service);
+    const struct state *st = &c->ledger->state;
+    double now_s = clock_now_s(&c->clock);
+
+    if (!r)
+        return false;
+    *out = (struct service_now){ .rate = demand_now(&r->demand, now_s),
+                                 .demand = demand_of(c, r, now_s),
+                                 .held = held_without(c, r, -1),
+                                 .n_requests = r->sum_requests,
+                                 .n_late = r->sum_late,
+                                 .is_false = r->is_false,
+                                 .heard_s = r->heard_s,
+                                 .n_failures = r->n_failures,
+                                 .retry_s = r->retry_s,
+                                 .is_silent = isnan(r->heard_s),
+                                 .is_careful = r->capacity.source == CAPACITY_CAREFUL,
+                                 .is_flooding = r->is_flooding,
+                                 .source = r->capacity.source,
+                                 .n_hours = r->capacity.n_hours,
+                                 .margin = r->capacity.margin,
+                                 .load_s = load_s_of(c, r),
+                                 .guard_until_s = r->guard_until_s };
+    for (int i = 0; i < r->n_replicas; i++) {
+        const struct job *j = st->jobs[r->replicas[i]];
+        out->n_draining += !isnan(j->drain_s);
+        out->n_ready += job_serves_now(j);
+        out->n_starting += !job_is_over(j) && isnan(j->drain_s) && isnan(j->ready_s);
+    }
+    out->is_silent &= out->n_ready > 0;
+    return true;
+}
+
+const struct service_route *services_routes(const struct cycle *c, int service, int *n)
+{
+    const struct service_record *r = services_record(c, service);
+
+    *n = r ? r->n_routes : 0;
+    return r ? r->routes : NULL;
+}
+
+double services_capacity(const struct cycle *c, int service, int type, int beside)
+{
+    const struct estimator *est = &c->estimator;
+    const struct service_record *r = services_record(c, service);
+    int workload = c->ledger->state.jobs[service]->spec.workload;
+
+    if (!r || workload >= est->n_workloads || beside >= est->n_workloads || type >= est->n_types)
+        return NAN;
+    const struct service_view v = view_of(c, r);
+    return place_capacity(est, &v, workload, type, beside);
+}

@@ -1,0 +1,51 @@
+/* services_inner.h - what is remembered of services, for the files services*.c. */
+#ifndef CYCLE_SERVICES_INNER_H
+#define CYCLE_SERVICES_INNER_H
+
+#include <stdint.h>
+
+#include "cycle/services.h"
+#include "serve/arrivals.h"
+#include "serve/capacity.h"
+#include "serve/demand.h"
+
+struct service_record {
+    int id;    // of the service
+    struct arrivals *arrivals;
+    struct demand demand;
+    struct capacity capacity;
+    double built_s;     // the table; NaN: never
+    double load_s;      // that a replica took until it was ready; 0: none has yet
+    double minute_s;    // what follows is since then
+    double requests, late;
+    double guard, guard_until_s;    // requests/s that the guard asks for
+    double asked;                   // the demand at the last look
+    double sum_requests, sum_late;
+    double heard_s;
+    bool is_false, is_flooding;
+    int n_failures;
+    double retry_s;
+    int *replicas;    // (n_replicas) ids, of those that are not over when last looked at
+    int n_replicas, cap_replicas;
+    int next_replica;                // number of the next one
+    struct service_route *routes;    // (n_routes) as they were told
+    int n_routes, cap_routes;
+    double saved_s;         // when its arrivals were last written; NaN: never
+    double saved_hour_s;    // hours that begin before this are on disk as they stay
+};
+
+struct services {
+    struct service_record *records;    // as the state's services
+    int n, cap;
+    int n_jobs;          // of the state, looked at so far
+    uint64_t version;    // of the state, at the last tick
+    double next_s;       // when the next is due
+};
+
+/* Of a service by its id; NULL: there is none such. */
+struct service_record *services_record(const struct cycle *c, int service);
+
+/* Get to know services and replicas that are new in the state. */
+void services_meet(struct cycle *c);
+
+#endif
