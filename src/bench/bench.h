@@ -66,6 +66,12 @@ bench_f bench_network_cells, bench_network_read, bench_network_train;
 /* Slowdowns foreseen with the way to share told, over not told: sharing.c. */
 bench_f bench_sharing, bench_sharing_known, bench_sharing_slices;
 
+/* Tables of services' capacity: services.c. */
+bench_prepare_f bench_azure_data;
+bench_f bench_services_build, bench_services_large, bench_services_llm, bench_services_lookup,
+    bench_services_replay, bench_services_too_high, bench_services_share, bench_services_azure,
+    bench_services_azure_llm;
+
 /* "VmRSS" or "VmHWM" of a process, in bytes. child.c. */
 double bench_memory(pid_t pid, const char *key);
 

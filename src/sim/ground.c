@@ -77,11 +77,19 @@ void ground_name_batches(struct arena *a, struct trace *t, const struct cluster 
         if (isnan(batch) && describe(a, cl, t->jobs[i].workload, NAN, &w, NULL) == 0)
             t->jobs[i].workload = w.name;
     }
+    for (int i = 0; i < t->n_services; i++) {
+        struct trace_service *s = &t->services[i];
+        double batch;
+
+        workload_name_split(s->workload, &batch);
+        if (isnan(batch))    // a server's is the largest that it makes
+            s->workload = workload_name(a, s->workload, s->max_batch);
+    }
 }
 
 /* A workload of the trace, under the name the trace has for it. */
-static int add_named(struct catalog *c, const struct cluster *cl, const struct trace *t,
-                     const struct trace_job *j, struct err *e)
+static int add_named(struct catalog *c, const struct cluster *cl, const char *name,
+                     const char *where, struct err *e)
 {
     struct arena scratch;
     struct workload w;
@@ -89,19 +97,19 @@ static int add_named(struct catalog *c, const struct cluster *cl, const struct t
     double batch;
     int index, rc;
 
-    if (catalog_find_workload_alike(c, j->workload) >= 0)
+    if (catalog_find_workload_alike(c, name) >= 0)
         return 0;
     arena_init(&scratch);
-    model = workload_name_split(j->workload, &batch);
+    model = workload_name_split(name, &batch);
     rc = describe(&scratch, cl, arena_strndup(&scratch, model.at, model.len), batch, &w, e);
     if (rc == 0) {
-        w.name = j->workload;
+        w.name = name;
         rc = catalog_add_workload(c, &w, &index, e);
     } else {
         rc = err_set(e, EINVAL,
-                     "%s:%d: job %s: workload '%s' is neither measured nor built in ('gogh catalog "
-                     "models') nor described: add a 'workload' line to the cluster file",
-                     t->name, j->line, j->name, j->workload);
+                     "%s: workload '%s' is neither measured nor built in ('gogh catalog models') "
+                     "nor described: add a 'workload' line to the cluster file",
+                     where, name);
     }
     arena_release(&scratch);
     return rc;
@@ -110,12 +118,24 @@ static int add_named(struct catalog *c, const struct cluster *cl, const struct t
 static int add_workloads(struct catalog *c, const struct cluster *cl, const struct trace *t,
                          struct err *e)
 {
+    struct arena scratch;
     int rc = 0, index;
 
     for (int i = 0; cl != NULL && i < cl->n_workloads && rc == 0; i++)
         rc = catalog_add_workload(c, &cl->workloads[i], &index, e);
-    for (int i = 0; t != NULL && i < t->n_jobs && rc == 0; i++)
-        rc = add_named(c, cl, t, &t->jobs[i], e);
+    arena_init(&scratch);
+    for (int i = 0; t != NULL && i < t->n_jobs && rc == 0; i++) {
+        const struct trace_job *j = &t->jobs[i];
+        arena_reset(&scratch);
+        rc = add_named(c, cl, j->workload,
+                       arena_printf(&scratch, "%s:%d: job %s", t->name, j->line, j->name), e);
+    }
+    for (int i = 0; t != NULL && i < t->n_services && rc == 0; i++) {
+        const struct trace_service *s = &t->services[i];
+        rc = add_named(c, cl, s->workload,
+                       arena_printf(&scratch, "%s:%d: service %s", t->name, s->line, s->name), e);
+    }
+    arena_release(&scratch);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-#include "sim/sim.h"
+#include "sim/inner.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,34 +21,6 @@
 #include "sim/world/truth.h"
 #include "sim/world/world.h"
 
-/* A workload of the trace, in both worlds. */
-struct sim_workload {
-    int truth;     // index in the truth
-    int belief;    // index in the policy's catalog; -1 until its first job arrives
-    double reference_speed;
-};
-
-struct sim {
-    struct sim_options options;
-    struct arena arena;
-    struct clock_manual clock;
-    struct catalog belief;    // what the policy knows: never the truth's measurements
-    struct ledger ledger;
-    struct world *world;
-    struct cycle cycle;
-    bool is_ledger_open, is_cycle_ready;
-
-    struct sim_workload *workloads;    // (n_workloads)
-    int n_workloads;
-    int *workload_of;     // (n_jobs of the trace) index into 'workloads'
-    uint64_t *allowed;    // (n_jobs) bits of the belief's types
-    int next_arrival;
-
-    uint64_t decided_version;    // of the state, after the last decision
-    double decided_s;            // when that was; -INFINITY: never
-    bool is_over;
-};
-
 /* ---- making ---- */
 
 static double reference_speed(const struct truth *t, int workload, int reference)
@@ -58,46 +30,54 @@ static double reference_speed(const struct truth *t, int workload, int reference
     return type >= 0 ? truth_speed(t, workload, type) : 1;    // fits nowhere: never does a step
 }
 
-/* What the trace's jobs run, looked up once. */
+/* One of the trace's workloads, looked up once; its index, or -EINVAL. */
+static int find_workload(struct sim *s, struct map *seen, const char *name, int line,
+                         const char *who, struct err *e)
+{
+    const struct trace *t = s->options.trace;
+    int known = map_get(seen, name);
+
+    if (known >= 0)
+        return known;
+    int truth = truth_find_workload(s->options.truth, name);
+    if (truth < 0)
+        return err_set(e, EINVAL,
+                       "%s:%d: %s: the ground truth knows no workload '%s': import measurements of "
+                       "it, or change the trace",
+                       t->name ? t->name : "trace", line, who, name);
+    int reference = truth_reference(s->options.truth, s->options.reference);
+    s->workloads[s->n_workloads] = (struct sim_workload){ .truth = truth,
+                                                          .belief = -1,
+                                                          .reference_speed = reference_speed(
+                                                              s->options.truth, truth, reference) };
+    map_set(seen, name, s->n_workloads);
+    return s->n_workloads++;
+}
+
+/* What the trace's jobs and services run. */
 static int find_workloads(struct sim *s, struct err *e)
 {
     const struct trace *t = s->options.trace;
-    const int reference = truth_reference(s->options.truth, s->options.reference);
     struct map seen = { 0 };
-    int n = 0, rc = 0;
+    int rc = 0;
 
-    if (reference < 0)
+    if (truth_reference(s->options.truth, s->options.reference) < 0)
         return err_set(e, EINVAL, "the ground truth has no GPU type '%s': choose another reference",
                        s->options.reference);
     s->workload_of = ARENA_ARRAY(&s->arena, int, (size_t)t->n_jobs);
-    s->workloads = ARENA_ARRAY(&s->arena, struct sim_workload, (size_t)t->n_jobs);
-    for (int i = 0; i < t->n_jobs && rc == 0; i++) {
-        const char *name = t->jobs[i].workload;
-        int known = map_get(&seen, name);
-
-        if (known < 0) {
-            int truth = truth_find_workload(s->options.truth, name);
-
-            if (truth < 0) {
-                rc = err_set(e, EINVAL,
-                             "%s:%d: job %s: the ground truth knows no workload '%s': import "
-                             "measurements of it, or change the trace",
-                             t->name ? t->name : "trace", t->jobs[i].line, t->jobs[i].name, name);
-                break;
-            }
-            s->workloads[n] = (struct sim_workload){
-                .truth = truth,
-                .belief = -1,
-                .reference_speed = reference_speed(s->options.truth, truth, reference),
-            };
-            known = n;
-            map_set(&seen, name, n++);
-        }
-        s->workload_of[i] = known;
-    }
+    s->service_workloads = ARENA_ARRAY(&s->arena, int, (size_t)t->n_services);
+    s->ids = ARENA_ARRAY(&s->arena, int, (size_t)t->n_jobs);
+    s->workloads = ARENA_ARRAY(&s->arena, struct sim_workload, (size_t)(t->n_jobs + t->n_services));
+    for (int i = 0; i < t->n_jobs && rc >= 0; i++)
+        rc = s->workload_of[i] =
+            find_workload(s, &seen, t->jobs[i].workload, t->jobs[i].line,
+                          arena_printf(&s->arena, "job %s", t->jobs[i].name), e);
+    for (int i = 0; i < t->n_services && rc >= 0; i++)
+        rc = s->service_workloads[i] =
+            find_workload(s, &seen, t->services[i].workload, t->services[i].line,
+                          arena_printf(&s->arena, "service %s", t->services[i].name), e);
     map_release(&seen);
-    s->n_workloads = n;
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 /* "v100,a100" as bits. Types that the cluster lacks are left out; none left is an error. */
@@ -464,6 +444,8 @@ static int build(struct sim *s, struct err *e)
         rc = make_world(s, e);
     if (rc == 0)
         rc = make_cycle(s, e);
+    if (rc == 0)
+        rc = sim_services_open(s, e);
     s->decided_version = s->ledger.state.version;
     return rc;
 }
@@ -548,7 +530,7 @@ static int submit_to_state(struct sim *s, int i, int workload, struct err *e)
 }
 
 /* Its descriptor becomes known, nothing measured. */
-static int meet_workload(struct sim *s, struct sim_workload *w, struct err *e)
+int sim_meet_workload(struct sim *s, struct sim_workload *w, struct err *e)
 {
     const struct workload *described = &s->options.truth->catalog->workloads[w->truth];
     int rc = catalog_begin(&s->belief, e);
@@ -561,12 +543,13 @@ static int meet_workload(struct sim *s, struct sim_workload *w, struct err *e)
 static int arrive(struct sim *s, int i, struct err *e)
 {
     struct sim_workload *w = &s->workloads[s->workload_of[i]];
-    int rc = w->belief < 0 ? meet_workload(s, w, e) : 0;
+    int rc = w->belief < 0 ? sim_meet_workload(s, w, e) : 0;
 
     if (rc == 0)
         rc = submit_to_state(s, i, w->belief, e);
     if (rc == 0)
         submit_to_world(s, &s->options.trace->jobs[i], w);
+    s->ids[i] = s->ledger.state.n_jobs - 1;
     return rc;
 }
 
@@ -575,7 +558,7 @@ static double decision_due_s(const struct sim *s)
 {
     if (s->cycle.wants_more)
         return s->decided_s;
-    if (s->ledger.state.version == s->decided_version)
+    if (s->ledger.state.version == s->decided_version && !services_want(&s->cycle))
         return INFINITY;
     return s->decided_s + s->options.cluster->settings.decide_s;
 }
@@ -587,7 +570,7 @@ static double next_s(struct sim *s)
 
     if (s->next_arrival < t->n_jobs)
         next = fmin(next, fmax(t->jobs[s->next_arrival].at_s, s->clock.t_s));
-    return next;
+    return t->n_services > 0 ? fmin(next, sim_services_next_s(s)) : next;
 }
 
 /* Everything of time 't_s': the world, arrivals, what is told, and a decision when due. */
@@ -602,9 +585,15 @@ static int turn(struct sim *s, double t_s, struct err *e)
         rc = arrive(s, s->next_arrival++, e);
     if (rc == 0 && world_has_news(s->world))
         rc = cycle_listen(&s->cycle, INT_MAX, e);
+    if (rc >= 0)
+        rc = sim_services_turn(s, e);
+    if (s->cycle.append)
+        cycle_is_safe(&s->cycle);
     if (rc < 0 || decision_due_s(s) > t_s)
         return rc < 0 ? rc : 0;
     rc = cycle_run(&s->cycle, e);
+    if (s->cycle.append)
+        cycle_is_safe(&s->cycle);
     s->decided_s = t_s;
     s->decided_version = s->ledger.state.version;
     return rc < 0 ? rc : 0;
@@ -613,7 +602,8 @@ static int turn(struct sim *s, double t_s, struct err *e)
 /* Nothing will ever happen again but GPUs falling asleep. */
 static bool is_over(struct sim *s)
 {
-    return s->next_arrival == s->options.trace->n_jobs && world_counts(s->world).n_placed == 0 &&
+    return s->next_arrival == s->options.trace->n_jobs && !sim_services_live(s) &&
+           world_counts(s->world).n_placed == 0 &&
            (world_counts(s->world).n_ended == s->options.trace->n_jobs || isinf(decision_due_s(s)));
 }
 
@@ -659,8 +649,12 @@ static void count_job(const struct sim *s, int job, struct sim_result *out,
     double end_s;
 
     world_job_outcome(s->world, job, &f);
+    if (f.is_serving)
+        return;
     end_s = isnan(f.end_s) ? s->clock.t_s : f.end_s;
     out->work_s += f.work_s;
+    if (!f.is_inference)
+        out->training_work += f.work_s;
     if (f.has_promise) {
         t->promised_s += end_s - f.submit_s;
         t->kept_s += f.kept_s;
@@ -696,6 +690,23 @@ static struct plan_gap gap_mean(const struct cycle *c)
                               .varying_ratio = samples_mean(&c->gap_varying_ratio) };
 }
 
+#define DAY_S 86400.0
+
+static void count_services(struct sim *s, struct sim_result *out)
+{
+    struct world_service_figures f;
+    const double nothing = NAN;
+
+    world_services_now(s->world, &f);
+    out->service_hours_kept = f.n_hours > 0 ? (double)f.n_kept / f.n_hours : nothing;
+    out->late_share = f.n_requests > 0 ? f.n_late / f.n_requests : nothing;
+    out->p99_s = f.p99_s;
+    out->interruptions = f.n_hours > 0 ? f.n_interruptions : nothing;
+    out->starts_per_service_day = f.lived_s > 0 ? f.n_starts / (f.lived_s / DAY_S) : nothing;
+    if (f.n_hours == 0)
+        out->training_work = nothing;
+}
+
 void sim_result(struct sim *s, struct sim_result *out)
 {
     const struct trace *trace = s->options.trace;
@@ -705,7 +716,7 @@ void sim_result(struct sim *s, struct sim_result *out)
 
     *out = (struct sim_result){
         .n_jobs = trace->n_jobs,
-        .n_submitted = world_counts(s->world).n_jobs,
+        .n_submitted = s->next_arrival,
         .energy_j = world_energy_j(s->world),
         .gpu_s = world_gpu_s(s->world),
         .n_moves = s->cycle.n_moves,
@@ -729,7 +740,9 @@ void sim_result(struct sim *s, struct sim_result *out)
         out->coverage90 = (double)s->cycle.refiner.n_covered / (double)out->n_measurements;
     }
     for (int i = 0; i < out->n_submitted; i++)
-        count_job(s, i, out, &t);
+        count_job(s, s->ids[i], out, &t);
+    count_services(s, out);
+    out->energy_j = world_energy_j(s->world);    // now that all requests until now were played
     for (int j = state->first_waiting; j >= 0; j = state->jobs[j]->next_waiting)
         out->n_waiting[why_waiting(s, j)]++;
     out->promise_attainment = t.promised_s > 0 ? t.kept_s / t.promised_s : nothing;
@@ -742,9 +755,9 @@ void sim_result(struct sim *s, struct sim_result *out)
 
 bool sim_job_outcome(const struct sim *s, int i, struct world_outcome *out)
 {
-    if (i < 0 || i >= world_counts(s->world).n_jobs)
+    if (i < 0 || i >= s->next_arrival)
         return false;
-    world_job_outcome(s->world, i, out);
+    world_job_outcome(s->world, s->ids[i], out);
     return true;
 }
 
@@ -756,9 +769,9 @@ const char *sim_job_reason(const struct sim *s, int i)
         return "";
     if (!isnan(outcome.end_s))
         return outcome.is_finished ? "" : "out of memory";    // nothing else fails in this world
-    if (s->ledger.state.jobs[i]->state == JOB_RUNNING)
+    if (s->ledger.state.jobs[s->ids[i]]->state == JOB_RUNNING)
         return "running";
-    return wait_reason_name(why_waiting(s, i));
+    return wait_reason_name(why_waiting(s, s->ids[i]));
 }
 
 double sim_now_s(const struct sim *s)

@@ -87,6 +87,14 @@ struct sim_result {
      * bound.
      */
     struct plan_gap gap_mean, gap_worst;
+
+    /* Of services; NaN without any, and the figures above leave services and replicas out. */
+    double service_hours_kept;    // share of the hours in which at most 1 % was late
+    double late_share;            // of all requests
+    double p99_s;                 // of all requests
+    double interruptions;         // world.h says what one is
+    double starts_per_service_day;
+    double training_work;    // as work_s, of training
 };
 
 /* Everything that 'o' points at must outlive the simulation. -EINVAL: a type or workload

@@ -232,6 +232,12 @@ static void whole_figures(struct sim *s, struct study_result *out)
     out->gap_mean_varying_ratio = r.gap_mean.varying_ratio;
     out->gap_worst_varying_ratio = r.gap_worst.varying_ratio;
     out->measurements = r.n_measurements;
+    out->service_hours_kept = r.service_hours_kept;
+    out->late_share = r.late_share;
+    out->p99_s = r.p99_s;
+    out->interruptions = r.interruptions;
+    out->starts_per_service_day = r.starts_per_service_day;
+    out->training_work = r.training_work;
     out->jobs = r.n_jobs;
     out->finished = r.n_finished;
     out->failed = r.n_failed;

@@ -60,6 +60,9 @@ struct study_result {
     double prediction_error, coverage90;
     double first_100_attainment, next_attainment;    // jobs 1 to 100; those after them
     double effective_delay_w;    // what a second of a job's time was worth; NaN: to a bound
+    /* Of services, as sim_result has them; NaN without any. */
+    double service_hours_kept, late_share, p99_s, interruptions, starts_per_service_day;
+    double training_work;
     double decision_p50_s, decision_p99_s;    // wall times, as the next two
     double repricing_s;                       // of all repricings
     double wall_s;

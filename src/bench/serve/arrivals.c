@@ -48,7 +48,7 @@ static const struct kind {
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds, N_BATCHES = 12 };
 
-struct arrivals {
+struct filling {
     struct serve_bench *bench;
     struct test_daemon daemon;
     struct serve_conn submits, watch;
@@ -68,7 +68,7 @@ struct arrivals {
 /* A connection that was idle for long, on a machine that had no core for us, has been cut off: then
  * on a new one. What could not be sent was not asked.
  */
-static int ask(struct arrivals *a, struct serve_conn *c, const char *method, const char *path,
+static int ask(struct filling *a, struct serve_conn *c, const char *method, const char *path,
                const char *body, struct err *e)
 {
     int rc = conn_ask(c, method, path, body, e);
@@ -88,7 +88,7 @@ static json_int_t whole(json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-static void take_status(struct arrivals *a, json_t *o)
+static void take_status(struct filling *a, json_t *o)
 {
     const json_int_t n_new = whole(o, "decisions") - a->n_decisions;
     json_t *jobs = json_object_get(o, "jobs");
@@ -106,7 +106,7 @@ static void take_status(struct arrivals *a, json_t *o)
     a->peak_bytes = fmax(a->peak_bytes, bench_memory(a->daemon.daemon, "VmHWM"));
 }
 
-static int look(struct arrivals *a, struct err *e)
+static int look(struct filling *a, struct err *e)
 {
     int rc = ask(a, &a->watch, "GET", "/v1/status", NULL, e);
     json_t *o = rc == 0 ? json_loads(conn_body(&a->watch), 0, NULL) : NULL;
@@ -126,7 +126,7 @@ static int look(struct arrivals *a, struct err *e)
 }
 
 /* Look from time to time until 'until_s', and once if that is past and a look is due. */
-static int watch_until(struct arrivals *a, double until_s, struct err *e)
+static int watch_until(struct filling *a, double until_s, struct err *e)
 {
     int rc = 0;
 
@@ -141,7 +141,7 @@ static int watch_until(struct arrivals *a, double until_s, struct err *e)
 
 /* ---- arriving ---- */
 
-static int submit(struct arrivals *a, int i, struct err *e)
+static int submit(struct filling *a, int i, struct err *e)
 {
     const struct kind *k = &kinds[i % N_KINDS];
     const int batch = k->batch * (1 + i / N_KINDS % N_BATCHES);
@@ -159,7 +159,7 @@ static int submit(struct arrivals *a, int i, struct err *e)
 }
 
 /* Evenly; who is late makes up for it. */
-static int arrive(struct arrivals *a, struct err *e)
+static int arrive(struct filling *a, struct err *e)
 {
     const double began_s = clock_stopwatch_s();
     int rc = 0;
@@ -176,7 +176,7 @@ static int arrive(struct arrivals *a, struct err *e)
 }
 
 /* Until nobody waits, or decisions have had their say on those who do. */
-static int settle(struct arrivals *a, struct err *e)
+static int settle(struct filling *a, struct err *e)
 {
     const double until_s = clock_stopwatch_s() + SETTLE_S;
     int rc = look(a, e);
@@ -189,7 +189,7 @@ static int settle(struct arrivals *a, struct err *e)
 
 /* ---- when all is there ---- */
 
-static int take_page(struct arrivals *a, json_int_t *after, struct err *e)
+static int take_page(struct filling *a, json_int_t *after, struct err *e)
 {
     char path[64];
     json_t *page, *job;
@@ -214,7 +214,7 @@ static int take_page(struct arrivals *a, json_int_t *after, struct err *e)
 }
 
 /* From its submission to its start, of each job that has one. */
-static int take_latencies(struct arrivals *a, struct err *e)
+static int take_latencies(struct filling *a, struct err *e)
 {
     json_int_t after = -1;
     int rc;
@@ -242,7 +242,7 @@ static json_t *spread(struct samples *s)
     return o;
 }
 
-static void tell(struct arrivals *a, json_t *o)
+static void tell(struct filling *a, json_t *o)
 {
     const struct test_daemon *r = &a->daemon;
     const double failed = daemon_metric(r, "gogh_solver_fallbacks_total") +
@@ -274,7 +274,7 @@ static void tell(struct arrivals *a, json_t *o)
                         json_boolean(failed + bare + stalls == 0 && a->peak_bytes <= 300e6));
 }
 
-static json_t *counts(const struct arrivals *a)
+static json_t *counts(const struct filling *a)
 {
     static const char *const metrics[][2] = {
         { "fallbacks", "gogh_solver_fallbacks_total" },
@@ -296,7 +296,7 @@ static json_t *counts(const struct arrivals *a)
     return o;
 }
 
-static int tell_all(struct arrivals *a, struct err *e)
+static int tell_all(struct filling *a, struct err *e)
 {
     struct serve_bench *b = a->bench;
     int rc = daemon_look(&a->daemon, e);
@@ -342,7 +342,7 @@ static void end_jobs(void)
     }
 }
 
-static int run(struct arrivals *a, struct err *e)
+static int run(struct filling *a, struct err *e)
 {
     const struct serve_content content = { .n_gpus = a->n_gpus, .n_types = N_TYPES };
     int rc = daemon_make(&a->daemon, a->bench->scratch, "arrivals", &content, "power model\n", e);
@@ -364,7 +364,7 @@ static int run(struct arrivals *a, struct err *e)
 
 int serve_arrivals(struct serve_bench *b, struct err *e)
 {
-    struct arrivals a = { .bench = b,
+    struct filling a = { .bench = b,
                           .submits = { .fd = -1 },
                           .watch = { .fd = -1 },
                           .n_gpus = serve_scaled(b, N_GPUS),

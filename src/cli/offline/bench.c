@@ -20,11 +20,14 @@ static const char help[] =
     "  sharing    what it is worth to know how a site shares its GPUs: errors of slowdowns told so\n"
     "             over not told, before anything was read, with 'sharing-known' five pairs, and\n"
     "             with 'sharing-slices' of MIG\n"
+    "  services   tables of services' capacity: made, read ('services-lookup'), and held against\n"
+    "             hours that were held out ('services-too-high', 'services-share',\n"
+    "             'services-azure')\n"
     "  study      1,000 jobs on 108 GPUs with gogh and power limits; with it runs\n"
     "             'study-alibaba', all pods of a cluster of 6,212 GPUs\n"
     "\n"
-    "Without names all of these run. 'import', 'estimate-train' and 'study' need measured data:\n"
-    "the directory $GOGH_DATA, or ../shared/data seen from where you are\n"
+    "Without names all of these run. 'import', 'estimate-train', 'services-azure' and 'study'\n"
+    "need measured data: the directory $GOGH_DATA, or ../shared/data seen from where you are\n"
     "(docs/formats/study.md#data); without it they are skipped and say so.\n"
     "\n"
     "  optimize   the planner: how near the optimum, how fast, in how much memory; alone on the\n"
@@ -51,7 +54,7 @@ static const char help[] =
     "  gogh bench optimize --rows small30,500 --seeds 5\n"
     "  gogh bench serve --rows submit,restart\n";
 
-#define NAMES_MAX 9    // as many as there are
+#define NAMES_MAX 10    // as many as there are
 
 static struct bench_options given;
 
@@ -67,7 +70,8 @@ static int check_names(const struct cmd_call *call)
         if (!bench_knows(*name))
             return cmd_misuse(
                 call->cmd,
-                "no bench '%s': want import, open, events, simulate, estimate, sharing, study "
+                "no bench '%s': want import, open, events, simulate, estimate, sharing, services, "
+                "study "
                 "or, alone, optimize or serve",
                 *name);
     return 0;
@@ -115,7 +119,7 @@ static int run(const struct cmd_call *call, struct err *e)
 const struct cmd cmd_bench = {
     .name = "bench",
     .synopsis =
-        "bench [import|open|events|simulate|sharing|estimate|study ...] [--runs N] "
+        "bench [import|open|events|simulate|sharing|estimate|services|study ...] [--runs N] "
         "[--json] | bench optimize [--rows NAMES] [--seeds N] [--scale N] [--prove] [--json] | "
         "bench serve [--rows NAMES] [--runs N] [--scale N] [--json]",
     .summary = "measure this build on this machine",

@@ -16,8 +16,11 @@
 #include "base/text/text.h"
 #include "catalog/catalog.h"
 #include "estimate/model/model.h"
+#include "estimate/serving.h"
+#include "cli/offline/eval_serving.h"
 #include "cli/table.h"
 #include "sim/eval/eval.h"
+#include "sim/eval/serving.h"
 #include "store/store.h"
 
 static const char help[] =
@@ -30,12 +33,14 @@ static const char help[] =
     "                       family (family), or one GPU type (gpu); or take each campaign of the\n"
     "                       store (campaign), or one of them (site), for a site never seen: what\n"
     "                       was learned elsewhere meets a few of its cells, and one family after\n"
-    "                       another is held out\n"
+    "                       another is held out; or hold out what serves (serving), and foresee\n"
+    "                       its step times by batch, alone and beside a copy of itself\n"
     "  --model M            what was learned elsewhere: 'pretrained' (the default), which has\n"
     "                       seen published campaigns; a file of 'gogh train'; 'others', of the\n"
     "                       store's other campaigns but for those of the same jobs, gavel-a and\n"
-    "                       gavel-b ('campaign' has no other); or 'none'\n"
-    "  --campaign NAME      the one that is the site; its own\n"
+    "                       gavel-b ('campaign' has no other, 'serving' begins with it); or\n"
+    "                       'none'\n"
+    "  --campaign NAME      the one that is the site; its own. Of 'serving': all with servers\n"
     "  --site-cells LIST    how many cells of the site's other families are revealed: ascending\n"
     "                       numbers; 0,5,10,40\n"
     "  --measurements LIST  how many are revealed of the newcomer: ascending numbers; 0,1,3,5\n"
@@ -61,7 +66,8 @@ static const char help[] =
     "  gogh eval --db gavel.db --choose active --seeds 4\n"
     "  gogh eval --db all.db --split campaign --site-cells 0,10,40 --measurements 0 --seeds 2\n"
     "  gogh eval --db all.db --split site --campaign zeus --site-cells 40 --json\n"
-    "  gogh eval --db all.db --split gpu --campaign zeus --measurements 0\n";
+    "  gogh eval --db all.db --split gpu --campaign zeus --measurements 0\n"
+    "  gogh eval --db all.db --split serving --campaign parvagpu --json\n";
 
 enum { LIST_MAX = 16 };
 
@@ -147,6 +153,11 @@ static int check_estimator(const struct cmd_call *call, const char *name, unsign
                      name);
 }
 
+static bool is_serving(const struct options *o)
+{
+    return strcmp(o->split, "serving") == 0;
+}
+
 static int check(const struct cmd_call *call)
 {
     struct options *o = &given;
@@ -156,9 +167,14 @@ static int check(const struct cmd_call *call)
 
     if (o->db == NULL)
         return cmd_misuse(call->cmd, "say which store: --db DB");
+    if (is_serving(o)) {
+        o->model = o->model ? o->model : "others";
+        return o->dump ? cmd_misuse(call->cmd, "--split serving has no --dump") : 0;
+    }
     if (split < 0)
         return cmd_misuse(
-            call->cmd, "--split wants job, family or gpu, or campaign or site, not '%s'", o->split);
+            call->cmd,
+            "--split wants job, family or gpu, campaign or site, or serving, not '%s'", o->split);
     if (choice < 0)
         return cmd_misuse(call->cmd, "--choose wants random or active, not '%s'", o->choose);
     int rc = check_list(call, "--measurements", o->measurements, EVAL_K_MAX, o->k, &eval->n_k);
@@ -398,6 +414,18 @@ static int find_campaign(struct options *o, const struct catalog *c, struct err 
     return 0;
 }
 
+static int evaluate_serving(const struct options *o, const struct catalog *c, struct err *e)
+{
+    const struct serving_eval_options serving = { .model = o->eval.model,
+                                                  .campaign =
+                                                      o->campaign ? o->eval.campaign : -1,
+                                                  .z = SERVING_Z,
+                                                  .seed = (uint64_t)o->seed };
+    int rc = eval_serving(c, &serving, o->model, o->is_json, e);
+
+    return rc < 0 ? err_prefix(e, "%s", o->db) : 0;
+}
+
 static int find_model(const struct options *o, struct model **out, struct err *e)
 {
     int rc = strcmp(o->model, "others") == 0 ? 0 : model_open(o->model, NULL, out, e);
@@ -426,7 +454,7 @@ static int run(const struct cmd_call *call, struct err *e)
         rc = find_model(&given, &m, e);
     given.eval.model = m;
     if (rc == 0)
-        rc = evaluate(&given, &c, e);
+        rc = is_serving(&given) ? evaluate_serving(&given, &c, e) : evaluate(&given, &c, e);
     model_destroy(m);
     catalog_release(&c);
     store_close(store);
@@ -435,9 +463,9 @@ static int run(const struct cmd_call *call, struct err *e)
 
 const struct cmd cmd_eval = {
     .name = "eval",
-    .synopsis = "eval --db DB [--split job|family|gpu|campaign|site] [--model M] [--campaign NAME] "
-                "[--site-cells LIST] [--measurements LIST] [--seeds N] [--choose random|active] "
-                "[--estimator NAME] [--dump CSV] [--json]",
+    .synopsis = "eval --db DB [--split job|family|gpu|campaign|site|serving] [--model M] "
+                "[--campaign NAME] [--site-cells LIST] [--measurements LIST] [--seeds N] "
+                "[--choose random|active] [--estimator NAME] [--dump CSV] [--json]",
     .summary = "how well newcomers would have been predicted here",
     .help = help,
     CMD_OPTIONS(options),

@@ -32,7 +32,8 @@ static const char help[] =
     "                    built-in tables are, off by hidden factors drawn from the seed\n"
     "  --policy NAME     gogh (the default), gogh-oracle (which knows the truth), watts, gavel,\n"
     "                    gavel-cost, pack, eaco, greedy, fifo-promise, fifo-fastest,\n"
-    "                    fifo-random, fifo-first or slurm\n"
+    "                    fifo-random, fifo-first or slurm; as gogh, but for how many replicas\n"
+    "                    services have: static-peak, autoscaler\n"
     "  --seed N          chance: measurement noise, random policies, hidden factors; 1\n"
     "  --known DB        what the policy knows before it starts; without it, nothing\n"
     "  --model M         what the policy has learned before it starts: 'none' (the default),\n"
@@ -205,6 +206,14 @@ static void print_json(const struct options *o, const struct cluster_settings *s
     json_object_set_new(j, "repricings", json_integer(r->n_repricings));
     set_number(j, "repricing_s", o->has_no_timing ? none : r->repricing_s);
     set_number(j, "prediction_error", r->prediction_error);
+    if (!isnan(r->late_share)) {
+        set_number(j, "service_hours_kept", r->service_hours_kept);
+        set_number(j, "late_share", r->late_share);
+        set_number(j, "p99_s", r->p99_s);
+        set_number(j, "interruptions", r->interruptions);
+        set_number(j, "starts_per_service_day", r->starts_per_service_day);
+        set_number(j, "training_work", r->training_work);
+    }
     set_number(j, "coverage90", r->coverage90);
     json_t *waiting = json_object();
     for (int why = WAIT_NOT + 1; why < WAIT_REASONS; why++)

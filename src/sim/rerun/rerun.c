@@ -160,6 +160,18 @@ static struct executor recorded_executor(struct rerun_part *p)
 
 /* ---- opening ---- */
 
+/* What a service's plans follow from (arrivals, tables) is in no record. */
+static int refuse_services(const struct state *s, struct err *e)
+{
+    for (int i = 0; i < s->n_services; i++)
+        if (!job_is_over(s->jobs[s->services[i]]))
+            return err_set(e, ENOTSUP,
+                           "service '%s' runs in this record, and plans with services are not made "
+                           "again; replay a record of a time without them",
+                           s->jobs[s->services[i]]->spec.name);
+    return 0;
+}
+
 static int load_store(struct rerun_part *p, struct err *e)
 {
     const char *path = arena_printf(p->arena, "%s%s", p->dir, p->at->begin->store);
@@ -178,7 +190,7 @@ static int load_store(struct rerun_part *p, struct err *e)
     p->is_loaded = true;
     p->ledger.store = NULL;    // the copy stays as it is
     p->catalog.store = NULL;
-    return 0;
+    return refuse_services(&p->ledger.state, e);
 }
 
 /* As the daemon opens its own, and believes for the first time. */
@@ -229,6 +241,8 @@ static int take_event(struct rerun_state *w, const struct rerun_entry *at, struc
 
     if (rc == 0)
         rc = ledger_append(&p->ledger, &ev, 1, e);
+    if (rc == 0 && ev.kind == EVENT_JOB_SUBMITTED && ev.spec->kind == JOB_SERVICE)
+        rc = refuse_services(&p->ledger.state, e);
     arena_reset(&w->scratch);
     p->result->n_events++;
     return rc;

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "catalog/catalog.h"
 #include "catalog/cluster/cluster.h"
+#include "sim/world/serving.h"
 #include "sim/world/truth.h"
 
 static int find_types(struct trace_draw *d, struct arena *a, const struct cluster *cl,
@@ -223,4 +224,50 @@ int trace_generate(struct arena *a, const struct trace_generate *o, struct trace
         generate_job(d, o, &kinds, gang_max, j);
     }
     return 0;
+}
+
+/* ---- services ---- */
+
+enum { SERVICE_BATCH_MAX = 32, SERVICE_GPUS_MAX = 6 };
+
+/* Of a GPU that answers full batches all the time, what services may ask for on average: bursts and
+ * the day's peak take the rest.
+ */
+#define FULL_SHARE 0.2
+
+static void generate_service(struct trace_draw *d, const struct trace_generate_services *o,
+                             struct rng *r, struct trace_service *s)
+{
+    const int w = draw_workload(d, 1);
+    const struct batch_time alone = truth_serving(d->truth, w, d->reference);
+    const double full = SERVICE_BATCH_MAX / (alone.t0_s + alone.a_s * SERVICE_BATCH_MAX);
+    const double wanted = o->rate * exp(rng_between(r, -log(4), log(4)));
+    const double slack = 4 * exp(rng_uniform(r) * log(30.0 / 4));
+    const double load_s = rng_between(r, 20, 100);
+
+    s->workload = d->truth->catalog->workloads[w].name;
+    s->rate = fmin(wanted, 2 * FULL_SHARE * full);
+    s->latency_s = slack * (alone.t0_s + alone.a_s);
+    s->max_batch = SERVICE_BATCH_MAX;
+    s->max_gpus = SERVICE_GPUS_MAX;
+    s->load_s = round(load_s);
+    s->at_s = round(rng_between(r, 0, 300));
+    s->end_s = o->end_s > s->at_s ? o->end_s : (double)NAN;
+    s->traffic = "drawn";
+    s->seed = (int)rng_below(r, 1000000000);
+}
+
+void trace_generate_services(struct arena *a, const struct trace_generate_services *o,
+                             struct trace_draw *d, struct trace *t)
+{
+    struct rng r;
+
+    rng_init(&r, o->seed, "trace services");
+    t->n_services = o->n_services;
+    t->services = ARENA_ARRAY(a, struct trace_service, (size_t)o->n_services);
+    for (int i = 0; i < o->n_services; i++) {
+        t->services[i] = (struct trace_service){ .name = arena_printf(a, "s%02d", i + 1) };
+        generate_service(d, o, &r, &t->services[i]);
+    }
+    trace_sort(a, t);
 }

@@ -1,9 +1,11 @@
-/* trace.h - jobs and when they arrive, as a person writes them (docs/formats/trace.md).
+/* trace.h - jobs, services and when they arrive, as a person writes them
+ * (docs/formats/trace.md).
  *
  *     # one job a line
  *     job a1 at=0    workload="ResNet-18 (batch size 16)" steps=120000 min=3.5
  *     job a2 at=60.5 workload=bert-base batch=32 steps=9000 deadline=7200 gpus=2 max_gpus=4
  *     job s1 at=90   workload=llama-7b batch=8 rate=30 duration=3600 priority=5 owner=ann exclusive
+ *     service web at=0 workload=resnet50-infer rate=40 p99=0.2 max_gpus=4 traffic=drawn seed=7
  *
  * Made by trace_parse, by the generator and by the importers; read by the simulator;
  * lives in the caller's arena.
@@ -37,10 +39,29 @@ struct trace_job {
     const char *types;    // "v100,a100": allowed GPU types; NULL: any
 };
 
+/* A service lives from its arrival until its end; requests come as its traffic has it. */
+struct trace_service {
+    int line;
+    const char *name;
+    const char *owner;    // NULL: none given
+    double at_s;
+    double end_s;    // NaN: none
+    const char *workload;
+    double rate;         // requests/s, mean over a week
+    double latency_s;    // 99 of 100 requests within this
+    int max_batch, max_gpus;
+    double load_s;           // from a replica's start until it is ready
+    const char *traffic;     // "steady", "diurnal" or "drawn"; NULL: as 'arrivals' has it
+    const char *arrivals;    // a file of times; NULL: drawn
+    int seed;                // of what is drawn
+};
+
 struct trace {
     const char *name;    // of the file, for messages
     int n_jobs;
     struct trace_job *jobs;    // by arrival
+    int n_services;
+    struct trace_service *services;    // by arrival
 };
 
 int trace_parse(struct arena *a, const char *name, const char *text, size_t len, struct trace *out,
@@ -52,7 +73,7 @@ int trace_read(struct arena *a, const char *path, struct trace *out, struct err 
  */
 double trace_job_promise(const struct trace_job *j);
 
-/* Put the jobs in order of arrival, equal ones in the order they had. */
+/* Put jobs and services in order of arrival, equal ones in the order they had. */
 void trace_sort(struct arena *a, struct trace *t);
 
 /* Let time begin with the first arrival, of jobs that are in order. */

@@ -76,6 +76,8 @@ void world_job_outcome(const struct world *w, int job, struct world_outcome *out
         .kept_s = j->kept_s,
         .work_s = done / j->ask.reference_speed,
         .has_promise = j->ask.promise > 0,
+        .is_inference = j->ask.is_inference,
+        .is_serving = j->served_by >= 0,
     };
     if (j->phase == RUNNING && j->speed >= j->ask.promise * (1 - 1e-9))
         out->kept_s += dt;

@@ -100,6 +100,16 @@ static double hidden_pair(uint64_t seed, const char *what, const struct workload
            0.6 * hidden(seed, what, "own", w->name, g->name);
 }
 
+double truth_hidden(const struct truth *t, const char *what, int workload, int type, int neighbour)
+{
+    const struct workload *w = t->catalog->workloads;
+
+    if (t->hides <= 0)
+        return 0;
+    return t->hides * hidden(t->seed, what, w[workload].name, t->catalog->types[type].name,
+                             neighbour >= 0 ? w[neighbour].name : "");
+}
+
 /* How each workload on each type differs from the law of limits; 'scale' of 0: not at all. */
 static void hide_bends(struct truth *t, uint64_t seed, double scale)
 {
@@ -247,7 +257,9 @@ int truth_from_catalog(struct truth *t, const struct catalog *c, int *n_filled, 
             fill_slowdowns(t, r, w, a, n_filled);
     }
     free(r);
-    hide_bends(t, MEASURED_SEED, 1);
+    t->seed = MEASURED_SEED;
+    t->hides = 1;
+    hide_bends(t, t->seed, t->hides);
     if (rc < 0)
         truth_release(t);
     return rc;
@@ -301,7 +313,9 @@ int truth_analytic(struct truth *t, const struct catalog *c, uint64_t seed, doub
             derive_slowdowns(t, r, w, a, seed, spread);
         }
     }
-    hide_bends(t, seed, spread > 0 ? 1 : 0);
+    t->seed = seed;
+    t->hides = spread > 0 ? 1 : 0;
+    hide_bends(t, t->seed, t->hides);
     free(r);
     return 0;
 }

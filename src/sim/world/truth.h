@@ -25,6 +25,8 @@ struct truth {
     double *watts;              // (n_workloads, n_types) of the GPU with it alone
     float *slowdown;            // (n_workloads, n_types, n_workloads) r; 0: the pair does not fit
     struct limit_bend *bend;    // (n_workloads, n_types) how it differs from the law of limits
+    uint64_t seed;              // of what is hidden
+    double hides;               // how much of that there is; 0: nothing
 };
 
 /* From measurements. What was not measured is filled from the analytic model, scaled
@@ -52,6 +54,11 @@ int truth_from_beliefs(struct truth *t, const struct catalog *c, const struct es
                        struct err *e);
 
 void truth_release(struct truth *t);
+
+/* A normal number that belongs to the names of these (neighbour -1: none), 'what' and the truth's
+ * seed; 0 where nothing is hidden.
+ */
+double truth_hidden(const struct truth *t, const char *what, int workload, int type, int neighbour);
 
 /* Indices in the truth's catalog by name or a name alike, a type also by another name of
  * the same built-in one; -1: not there.

@@ -26,9 +26,10 @@ static void set_watts(struct world *w, struct world_gpu *g, double watts)
 }
 
 /* What a GPU with somebody on it draws, and how much slower all go, under the least of their
- * limits. False: nobody steps there.
+ * limits; without those of its residents whose bits are in 'without'. False: nobody steps there.
  */
-static bool limited_on(const struct world *w, const struct world_gpu *g, struct limited *out)
+static bool limited_on(const struct world *w, const struct world_gpu *g, unsigned without,
+                       struct limited *out)
 {
     struct truth_residents on = { 0 };
     int limit_w = 0;
@@ -36,7 +37,7 @@ static bool limited_on(const struct world *w, const struct world_gpu *g, struct 
     for (int i = 0; i < g->n_jobs; i++) {
         const struct world_job *j = &w->jobs[g->jobs[i]];
 
-        if (j->phase != RUNNING)
+        if (j->phase != RUNNING || without & 1U << i)
             continue;
         if (j->limit_w > 0 && (limit_w == 0 || j->limit_w < limit_w))
             limit_w = j->limit_w;
@@ -50,14 +51,34 @@ static bool limited_on(const struct world *w, const struct world_gpu *g, struct 
     return true;
 }
 
-static void refresh_watts(struct world *w, struct world_gpu *g)
+/* Mean draw of those that step there: replicas from resident 'i' on are busy or not, each for
+ * itself; those before it are as 'without' has it.
+ */
+static double mean_watts(const struct world *w, const struct world_gpu *g, int i, unsigned without)
 {
     struct limited now;
 
-    if (limited_on(w, g, &now))
-        set_watts(w, g, now.watts);
-    else
-        set_watts(w, g, g->is_asleep ? g->figures->sleep_w : g->figures->idle_w);
+    while (i < g->n_jobs && !(is_replica(&w->jobs[g->jobs[i]]) && job_steps(&w->jobs[g->jobs[i]])))
+        i++;
+    if (i == g->n_jobs)
+        return limited_on(w, g, without, &now) ? now.watts : g->figures->idle_w;
+    const double busy = w->jobs[g->jobs[i]].busy;
+    return busy * mean_watts(w, g, i + 1, without) +
+           (1 - busy) * mean_watts(w, g, i + 1, without | 1U << i);
+}
+
+static void refresh_watts(struct world *w, struct world_gpu *g)
+{
+    set_watts(w, g, g->is_asleep ? g->figures->sleep_w : mean_watts(w, g, 0, 0));
+}
+
+void world_correct_watts(struct world *w, struct world_gpu *g, double since_s)
+{
+    const double more_j = (mean_watts(w, g, 0, 0) - g->watts) * (w->now_s - since_s);
+
+    g->energy_j += more_j;
+    w->energy_j += more_j;
+    refresh_watts(w, g);
 }
 
 /* Somebody comes to an empty GPU (1) or the last one leaves it (-1). */
@@ -73,7 +94,7 @@ static void count_held(struct world *w, struct world_gpu *g, int change)
 
 /* ---- telling ---- */
 
-static struct observation *tell(struct world *w, enum observation_kind kind, int job)
+struct observation *world_tell(struct world *w, enum observation_kind kind, int job)
 {
     const struct world_job *j = &w->jobs[job];
     struct observation *o;
@@ -106,7 +127,7 @@ static void tell_window(struct world *w, int job)
     const struct world_job *j = &w->jobs[job];
     const struct world_gpu *g = &w->gpus[j->gpus[0]];
     const double duration_s = w->now_s - j->window_s;
-    struct observation *o = tell(w, OBS_WINDOW, job);
+    struct observation *o = world_tell(w, OBS_WINDOW, job);
 
     o->from_s = j->window_s;
     o->steps = j->speed * duration_s;
@@ -127,6 +148,8 @@ static void settle_job(struct world *w, struct world_job *j)
 {
     const double dt = w->now_s - j->since_s, before = j->done;
 
+    if (is_replica(j))
+        return;
     j->done += j->speed * dt;
     if (!j->ask.is_inference)
         j->done = fmin(j->done, j->ask.steps);
@@ -154,10 +177,11 @@ static void touch(struct world *w, const int *gpus, int n)
     }
 }
 
-static void change_begin(struct world *w, const int *gpus, int n)
+void world_change_begin(struct world *w, const int *gpus, int n)
 {
     const double least_s = fmin(w->settings->report_s, WINDOW_LEAST_S);
 
+    replicas_play(w);
     w->mark++;
     w->n_touched = 0;
     touch(w, gpus, n);
@@ -165,7 +189,7 @@ static void change_begin(struct world *w, const int *gpus, int n)
         struct world_job *j = &w->jobs[w->touched[i]];
 
         settle_job(w, j);
-        if (w->now_s - j->window_s >= least_s)
+        if (w->now_s - j->window_s >= least_s && !is_replica(j))
             tell_window(w, w->touched[i]);
     }
 }
@@ -180,7 +204,8 @@ static double slowdown_on(const struct world *w, const struct world_job *j,
         const struct world_job *other = &w->jobs[g->jobs[i]];
 
         if (other != j && other->phase == RUNNING)
-            r *= truth_slowdown(w->truth, j->ask.workload, g->type, other->ask.workload);
+            r *= replica_slows(
+                other, truth_slowdown(w->truth, j->ask.workload, g->type, other->ask.workload));
     }
     return r;
 }
@@ -192,6 +217,8 @@ static void schedule_job(struct world *w, int job)
     const double report_s = w->now_s + j->report_gap_s;
     double end_s = INFINITY;
 
+    if (is_replica(j))
+        return;
     if (j->ask.is_inference)
         end_s = fmax(j->first_s + j->ask.duration_s, w->now_s);
     else if (j->speed > 0)
@@ -226,14 +253,18 @@ static void set_speed(struct world *w, struct world_job *j)
     struct limited now;
 
     for (int i = 0; i < j->n_gpus; i++)
-        if (limited_on(w, &w->gpus[j->gpus[i]], &now))
+        if (limited_on(w, &w->gpus[j->gpus[i]], 0, &now))
             pace = fmin(pace, now.speed);
+    if (is_replica(j)) {
+        replica_set_figures(w, j, pace);
+        return;
+    }
     j->capacity *= pace;
     j->speed = j->ask.is_inference ? fmin(j->ask.rate, j->capacity) : j->capacity;
 }
 
 /* The GPUs' residents are now as they will be: new speeds, new watts, new windows. */
-static void change_end(struct world *w, const int *gpus, int n)
+void world_change_end(struct world *w, const int *gpus, int n)
 {
     int n_running = 0;
 
@@ -292,15 +323,17 @@ static void leave(struct world *w, int job, enum phase next)
     const bool did_step = j->phase == RUNNING;
 
     if (did_step)
-        change_begin(w, j->gpus, j->n_gpus);
+        world_change_begin(w, j->gpus, j->n_gpus);
     settle_job(w, j);
+    if (did_step && is_replica(j))
+        replica_leave(w, job);
     j->phase = next;
     j->speed = j->capacity = 0;
     j->stamp++;
     for (int i = 0; i < j->n_gpus; i++)
         gpu_leave(w, j->gpus[i], job);
     if (did_step)
-        change_end(w, j->gpus, j->n_gpus);
+        world_change_end(w, j->gpus, j->n_gpus);
     w->counts.n_placed--;
 }
 
@@ -319,7 +352,7 @@ static void gpu_join(struct world *w, int gpu, int job)
     g->jobs[g->n_jobs++] = job;
 }
 
-/* Put a job on GPUs; it steps from 'lost_s' and restart_s later. */
+/* Put a job on GPUs; it steps from 'lost_s' and restart_s later, a replica when it has loaded. */
 static void join(struct world *w, const struct placement *p, double lost_s)
 {
     struct world_job *j = &w->jobs[p->job];
@@ -337,10 +370,13 @@ static void join(struct world *w, const struct placement *p, double lost_s)
         ready_s = fmax(ready_s, w->gpus[j->gpus[i]].awake_s);
     }
     j->stamp++;
-    heap_push(&w->heap, ready_s + w->settings->restart_s, WORLD_READY, p->job, j->stamp);
+    ready_s += is_replica(j) ? j->ask.load_s : w->settings->restart_s;
+    heap_push(&w->heap, ready_s, WORLD_READY, p->job, j->stamp);
+    if (is_replica(j))
+        w->services[j->served_by].n_starts++;
     w->counts.n_placed++;
     w->counts.n_events++;
-    tell(w, OBS_STARTED, p->job);
+    world_tell(w, OBS_STARTED, p->job);
 }
 
 /* ---- events ---- */
@@ -399,11 +435,13 @@ static void on_ready(struct world *w, int job)
         heap_push(&w->heap, w->now_s + UNFIT_S, WORLD_UNFIT, job, j->stamp);
         return;
     }
-    change_begin(w, j->gpus, j->n_gpus);
+    world_change_begin(w, j->gpus, j->n_gpus);
     settle_job(w, j);
     j->phase = RUNNING;
     j->base_speed = gang_speed(w, j);
-    change_end(w, j->gpus, j->n_gpus);
+    if (is_replica(j))
+        replica_ready(w, job);
+    world_change_end(w, j->gpus, j->n_gpus);
 }
 
 static bool is_placed(const struct world_job *j)
@@ -411,7 +449,7 @@ static bool is_placed(const struct world_job *j)
     return j->phase == STARTING || j->phase == CHOKING || j->phase == RUNNING;
 }
 
-static void end_job(struct world *w, int job, bool has_failed)
+void world_end_job(struct world *w, int job, bool has_failed)
 {
     struct world_job *j = &w->jobs[job];
 
@@ -429,11 +467,11 @@ static void on_unfit(struct world *w, int job)
     struct observation *o;
 
     if (++j->n_unfit >= UNFIT_MAX) {
-        end_job(w, job, true);
-        tell(w, OBS_FAILED, job)->reason = "out of memory again and again";
+        world_end_job(w, job, true);
+        world_tell(w, OBS_FAILED, job)->reason = "out of memory again and again";
         return;
     }
-    o = tell(w, OBS_UNFIT, job);
+    o = world_tell(w, OBS_UNFIT, job);
     if (j->choked_by >= 0)    // whether or not it is still there
         o->neighbours[o->n_neighbours++] = j->choked_by;
     leave(w, job, ABSENT);
@@ -443,6 +481,7 @@ static void on_report(struct world *w, int job)
 {
     struct world_job *j = &w->jobs[job];
 
+    replicas_play(w);
     settle_job(w, j);
     tell_window(w, job);
     open_window(w, j);
@@ -459,8 +498,8 @@ static void on_finish(struct world *w, int job)
         w->work_s += (j->ask.steps - j->done) / j->ask.reference_speed;
         j->done = j->ask.steps;
     }
-    end_job(w, job, false);
-    tell(w, OBS_FINISHED, job);
+    world_end_job(w, job, false);
+    world_tell(w, OBS_FINISHED, job);
 }
 
 static void on_sleep(struct world *w, int gpu)
@@ -473,7 +512,8 @@ static void happen(struct world *w, const struct heap_item *i)
 {
     static void (*const on[])(struct world * w, int index) = {
         [WORLD_READY] = on_ready,   [WORLD_UNFIT] = on_unfit, [WORLD_REPORT] = on_report,
-        [WORLD_FINISH] = on_finish, [WORLD_SLEEP] = on_sleep,
+        [WORLD_FINISH] = on_finish, [WORLD_SLEEP] = on_sleep, [WORLD_SERVED] = on_served,
+        [WORLD_DRAIN] = on_drain,
     };
 
     w->counts.n_events++;
@@ -482,6 +522,8 @@ static void happen(struct world *w, const struct heap_item *i)
 
 static bool is_stale(const struct world *w, const struct heap_item *i)
 {
+    if (i->kind == WORLD_SERVED)
+        return false;
     if (i->kind == WORLD_SLEEP)
         return w->gpus[i->index].stamp != i->stamp;
     return w->jobs[i->index].stamp != i->stamp;
@@ -525,6 +567,10 @@ static int check_order(const struct world *w, const struct placement *p, struct 
     j = &w->jobs[p->job];
     if (j->phase == ENDED)
         return err_set(e, EBUSY, "job %d has ended", p->job);
+    if (j->is_draining)
+        return err_set(e, EBUSY, "job %d is about to end", p->job);
+    if (j->is_service)
+        return err_set(e, ENODEV, "job %d is a service: start its replicas", p->job);
     if (p->n_gpus < 1 || p->n_gpus > j->ask.max_gpus)
         return err_set(e, ENODEV, "job %d cannot have %d GPUs", p->job, p->n_gpus);
     for (int i = 0; i < p->n_gpus; i++) {
@@ -549,10 +595,10 @@ static void relimit(struct world *w, int job, int limit_w)
 
     if (j->limit_w == limit_w)
         return;
-    change_begin(w, j->gpus, j->n_gpus);
+    world_change_begin(w, j->gpus, j->n_gpus);
     j->limit_w = limit_w;
-    change_end(w, j->gpus, j->n_gpus);
-    tell(w, OBS_STARTED, job);
+    world_change_end(w, j->gpus, j->n_gpus);
+    world_tell(w, OBS_STARTED, job);
 }
 
 /* 1: nothing is left to do, for it is there already; 0: it must start, or move. */
@@ -578,7 +624,8 @@ static int order_start(void *self, const struct placement *p, struct err *e)
         return rc < 0 ? rc : 0;
     if (is_placed(&w->jobs[p->job]))
         return err_set(e, EBUSY, "job %d runs elsewhere: move it", p->job);
-    join(w, p, w->jobs[p->job].done > 0 ? w->settings->move_s : 0);
+    const struct world_job *j = &w->jobs[p->job];
+    join(w, p, j->done > 0 && !is_replica(j) ? w->settings->move_s : 0);
     return 0;
 }
 
@@ -591,7 +638,7 @@ static int order_stop(void *self, int job, struct err *e)
     if (!is_placed(&w->jobs[job]))
         return 0;
     leave(w, job, ABSENT);
-    tell(w, OBS_STOPPED, job);
+    world_tell(w, OBS_STOPPED, job);
     w->counts.n_events++;
     return 0;
 }
@@ -606,7 +653,7 @@ static int order_move(void *self, const struct placement *p, struct err *e)
     if (!is_placed(&w->jobs[p->job]))
         return err_set(e, EBUSY, "job %d does not run: start it", p->job);
     leave(w, p->job, ABSENT);
-    join(w, p, w->settings->move_s);
+    join(w, p, is_replica(&w->jobs[p->job]) ? 0 : w->settings->move_s);
     return 0;
 }
 
@@ -617,11 +664,35 @@ static int order_cancel(void *self, int job, struct err *e)
 
     if (job < 0 || job >= w->counts.n_jobs)
         return err_set(e, ENODEV, "there is no job %d", job);
-    if (w->jobs[job].phase == ENDED)
+    const struct world_job *j = &w->jobs[job];
+    if (j->phase == ENDED || j->is_draining)
         return 0;
-    end_job(w, job, true);
+    if (is_replica(j) && j->phase == RUNNING)
+        replica_drain(w, job);
+    else if (j->is_service)
+        world_end_service(w, job);
+    else
+        world_end_job(w, job, !is_replica(j));
     w->counts.n_events++;
     return 0;
+}
+
+/* Only replicas that drain take time to go. */
+static bool job_is_busy(void *self, int job)
+{
+    const struct world *w = self;
+
+    return job >= 0 && job < w->counts.n_jobs && w->jobs[job].is_draining;
+}
+
+static bool gpu_is_busy(void *self, int gpu)
+{
+    const struct world *w = self;
+    bool is_busy = false;
+
+    for (int i = 0; i < w->gpus[gpu].n_jobs; i++)
+        is_busy |= w->jobs[w->gpus[gpu].jobs[i]].is_draining;
+    return is_busy;
 }
 
 struct executor world_executor(struct world *w)
@@ -632,6 +703,8 @@ struct executor world_executor(struct world *w)
         .stop = order_stop,
         .move = order_move,
         .cancel = order_cancel,
+        .job_is_busy = job_is_busy,
+        .gpu_is_busy = gpu_is_busy,
     };
 }
 
@@ -641,10 +714,17 @@ static int next_news(void *self, struct observation *out)
 
     if (w->next_news == w->n_news) {
         w->n_news = w->next_news = w->n_told = 0;
+        w->n_told_counts = w->n_told_served = w->next_told = 0;
         return 0;
     }
     *out = w->news[w->next_news];
     out->gpus = &w->told_gpus[out->node];
+    if (out->kind == OBS_SERVED) {
+        struct told *t = &w->told[w->next_told];
+
+        t->served.counts = w->told_counts + t->counts_at;
+        out->served = &t->served;
+    }
     out->node = -1;
     return 1;
 }
@@ -654,7 +734,7 @@ static void news_done(void *self)
     struct world *w = self;
 
     assert(w->next_news < w->n_news);
-    w->next_news++;
+    w->next_told += w->news[w->next_news++].kind == OBS_SERVED;
 }
 
 struct sensor world_sensor(struct world *w)
@@ -704,6 +784,7 @@ void world_destroy(struct world *w)
     free(w->news);
     free(w->told_gpus);
     free(w->touched);
+    replicas_release(w);
     heap_release(&w->heap);
     arena_release(&w->arena);
     free(w);
@@ -722,7 +803,13 @@ int world_submit(struct world *w, const struct world_job_spec *ask)
         .since_s = w->now_s,
         .first_s = NAN,
         .end_s = NAN,
+        .served_by = ask->is_replica ? w->jobs[ask->service].served_by : -1,
     };
+    if (ask->is_replica) {
+        assert(j->served_by >= 0 && w->jobs[ask->service].is_service && ask->max_gpus == 1);
+        j->ask.steps = INFINITY;
+        j->ask.reference_speed = 1;
+    }
     w->counts.n_events++;
     return w->counts.n_jobs++;
 }

@@ -18,6 +18,12 @@
  *   rate over speed. Where a model's clocks fall, all go slower. Under a power limit (the least
  *   of those that step there) it draws less and all go slower, as estimate/prior/limits.h has it,
  *   with the truth's differences from the law.
+ * - A replica of a service loads for load_s and then takes requests (service.h), in batches whose
+ *   time is serving.h's: longer beside neighbours, who feel it as much as it is busy; under a power
+ *   limit 'a' grows as clocks fall and t0, which waits for memory and launches, does not. It draws
+ *   as one that steps while it is busy, and nothing meanwhile. SERVED_EVERY_S and at changes
+ *   OBS_SERVED tells what it did. Cancelled it drains: no more requests, and it ends when it has
+ *   answered those it has. Stopped or moved, these are lost.
  * - What does not fit is found out when it allocates: UNFIT_S after its start OBS_UNFIT
  *   tells, and it waits again. After UNFIT_MAX of those the job fails.
  */
@@ -37,6 +43,8 @@ struct world;
 
 #define UNFIT_S 10    // from the first step to "out of memory"; a guess, so that it costs something
 #define UNFIT_MAX 32    // a policy that never learns must come to an end
+
+#define SERVED_EVERY_S 10.0    // a replica tells at least that often what it served
 
 /* Conditions that lasted less are not worth a report at their end. */
 #define WINDOW_LEAST_S 30
@@ -64,7 +72,31 @@ struct world_job_spec {
     double promise;             // steps/s; 0: none
     double reference_speed;     // steps/s alone on the reference GPU; counts its work
     int max_gpus;
+    bool is_replica;    // of a service: it has no steps, and one GPU
+    int service;        // which
+    int replica;        // its number there
+    double load_s;      // from its start until it is ready
 };
+
+/* Requests that come to a service, and what it promises of them. */
+struct world_service_spec {
+    int workload;        // the truth's
+    double latency_s;    // later than this is late
+    int max_batch;
+    uint64_t seed;    // of routes and tails; arrivals have one of their own
+    void *traffic;    // whose; outlives the world
+    int (*next)(void *traffic, double *at_s, int n);    // the next arrivals, at most 'n', in
+                                                        // order: how many; 0: no more come
+};
+
+/* A service is there from now on, and has an id as jobs have. It never runs: its replicas do. */
+int world_add_service(struct world *w, const struct world_service_spec *ask);
+
+/* The weights that its balancer goes by from now on, of its replicas 'jobs'; others have none. */
+void world_set_weights(struct world *w, int service, const int *jobs, const double *weights, int n);
+
+/* Its requests come no more; so they do when it is cancelled. */
+void world_end_service(struct world *w, int service);
 
 /* A job arrives at 'now'; ids are given out from 0, as the state gives them. */
 int world_submit(struct world *w, const struct world_job_spec *ask);
@@ -114,7 +146,38 @@ struct world_outcome {
     double kept_s;    // time spent at or above its promise
     double work_s;    // steps done, in seconds alone on the reference GPU
     bool has_promise;
+    bool is_inference;
+    bool is_serving;    // it is a service or a replica
 };
 void world_job_outcome(const struct world *w, int job, struct world_outcome *out);
+
+#define HOUR_LATE_MOST 0.01    // of an hour's requests, in one that is kept
+
+/* How a service has fared so far. A request is answered, refused (nobody was ready in time, or the
+ * queue was full) or lost with its replica; refused and lost ones are late. An hour is kept in
+ * which at most one in a hundred is. An interruption: a ready replica went and requests were lost,
+ * or a request found nobody where somebody had been.
+ */
+struct world_service_figures {
+    int n_hours, n_kept;
+    double n_requests, n_late, n_refused, n_lost;
+    double n_arrived;       // those that still wait among them
+    double p99_s;           // of all; NaN: there was none
+    double lived_s;         // since it came
+    int n_starts;           // of replicas
+    int n_interruptions;
+};
+void world_service_now(struct world *w, int service, struct world_service_figures *out);
+
+/* One of its hours, from 0: the one in which it came. */
+struct world_service_hour {
+    double n_requests, n_late, p99_s;
+    bool is_kept;
+};
+void world_service_hour(struct world *w, int service, int hour, struct world_service_hour *out);
+
+/* All services together: their hours, their requests; p99_s of all requests. */
+void world_services_now(struct world *w, struct world_service_figures *out);
+int world_n_services(const struct world *w);
 
 #endif

@@ -373,6 +373,14 @@ int jobs_make(struct arena *a, const struct study_run *k, const char *data,
     if (rc < 0)
         return rc;
     out->name = s->name;
+    if (s->n_services > 0)
+        trace_generate_services(
+            a,
+            &(struct trace_generate_services){ .n_services = s->n_services,
+                                               .rate = s->service_rate,
+                                               .end_s = s->service_days * 24 * HOUR_S,
+                                               .seed = (uint64_t)k->seed },
+            &m.draw, out);
     if (k->load > 0 && s->jobs != JOBS_DRAWN && s->jobs != JOBS_SERVED)
         rc = jobs_thin(a, &m.draw, cl, k->load, s->n_jobs, k->seed, out, e);
     return rc;

@@ -233,6 +233,24 @@ static int take_models(struct scenario_parser *p, struct err *e)
     return 0;
 }
 
+#define SERVICES_MOST 10000
+#define DAYS_MOST 366
+
+static int take_services(struct scenario_parser *p, struct err *e)
+{
+    struct scenario *s = p->out;
+    double n;
+
+    if (n_values(p) != 3 || text_to_double(value_at(p, 0), &n) < 0 || !(n >= 1) ||
+        n > SERVICES_MOST || n != (int)n || text_to_double(value_at(p, 1), &s->service_rate) < 0 ||
+        !(s->service_rate > 0) || s->service_rate > 1e5 ||
+        text_to_double(value_at(p, 2), &s->service_days) < 0 || !(s->service_days > 0) ||
+        s->service_days > DAYS_MOST)
+        return want(p, "services N RATE DAYS', as in 'services 20 40 7", e);
+    s->n_services = (int)n;
+    return 0;
+}
+
 static int take_promises(struct scenario_parser *p, struct err *e)
 {
     struct scenario *s = p->out;
@@ -371,6 +389,7 @@ static const struct scenario_key {
     { "reference", take_reference },
     { "models", take_models },
     { "promises", take_promises },
+    { "services", take_services },
     { "load", take_loads },
     { "policy", take_policies },
     { "limits", take_limits },
@@ -413,8 +432,9 @@ static int take_line(struct scenario_parser *p, struct err *e)
     }
     return err_set(e, EINVAL,
                    "%s:%d: a line begins with title, cluster, truth, jobs, reference, models, "
-                   "promises, load, policy, limits, sleep, levers, knows, history, model, delay_w, "
-                   "promise_w, first_seed, seeds, with node, gputype, workload, set, or with #",
+                   "promises, services, load, policy, limits, sleep, levers, knows, history, "
+                   "model, delay_w, promise_w, first_seed, seeds, with node, gputype, workload, set, "
+                   "or with #",
                    HERE(p));
 }
 

@@ -132,6 +132,11 @@ int scenario_write(const struct scenario *s, struct buf *out)
 
         put_numbers("promises", range, 2, out);
     }
+    if (s->n_services > 0) {
+        const double range[] = { s->n_services, s->service_rate, s->service_days };
+
+        put_numbers("services", range, 3, out);
+    }
     put_numbers("load", s->loads, s->n_loads, out);
     put_list("policy", s->policies, s->n_policies, out);
     buf_printf(out, "limits %s\n", s->both_limits ? "both" : s->has_limits ? "yes" : "no");

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "catalog/cluster/cluster.h"
+#include "sim/trace/arrivals.h"
 #include "sim/trace/generate.h"
 #include "unit/sim/drawing.h"
 #include "unit/suite.h"
@@ -126,5 +127,48 @@ TEST(a_reference_that_is_not_there_is_an_error)
     drawing_open(&s, "slow", 1);
     ck_assert_int_lt(trace_draw_init(&d, &s.arena, &s.small.truth, NULL, "a100", 1, &e), 0);
     ck_assert_ptr_nonnull(strstr(e.text, "'a100'"));
+    drawing_close(&s);
+}
+
+TEST(services_are_drawn_from_their_seed_and_their_requests_come_in_order)
+{
+    const struct trace_generate_services o = {
+        .n_services = 20, .rate = 5, .end_s = 7200, .seed = 3
+    };
+    struct service_arrivals *r;
+    struct trace t = { 0 }, again = { 0 };
+    struct drawing s;
+    struct buf one, two;
+    double at_s[100], last_s = 0;
+    struct err e;
+    int n, sum = 0;
+
+    drawing_open(&s, "slow", 1);
+    buf_init(&one, 1 << 20);
+    buf_init(&two, 1 << 20);
+    trace_generate_services(&s.arena, &o, &s.draw, &t);
+    ck_assert_int_eq(trace_write(&t, &two), 0);
+    drawing_close(&s);
+    drawing_open(&s, "slow", 1);
+    trace_generate_services(&s.arena, &o, &s.draw, &again);
+    ck_assert_int_eq(trace_write(&again, &one), 0);
+    ck_assert_str_eq(buf_text(&one), buf_text(&two));
+    buf_clear(&two);
+    ck_assert_int_eq(trace_parse(&s.arena, "t", buf_text(&one), one.len, &t, &e), 0);
+    ck_assert_int_eq(trace_write(&t, &two), 0);
+    ck_assert_str_eq(buf_text(&one), buf_text(&two));
+    ck_assert_int_eq(t.n_services, 20);
+    for (int i = 0; i < 20; i++)
+        ck_assert(t.services[i].latency_s > 0 && t.services[i].rate >= 5 / 4.0 / 4);
+    ck_assert_int_eq(service_arrivals_open(&s.arena, &t.services[0], &r, &e), 0);
+    while ((n = service_arrivals_next(r, at_s, 100)) > 0) {
+        for (int i = 0; i < n; i++, sum++) {
+            ck_assert(at_s[i] >= last_s && at_s[i] >= t.services[0].at_s && at_s[i] < 7200);
+            last_s = at_s[i];
+        }
+    }
+    ck_assert_int_gt(sum, 100);
+    buf_release(&one);
+    buf_release(&two);
     drawing_close(&s);
 }

@@ -56,7 +56,7 @@ static const struct text_row cases[] = {
       "job a at=0.30000000000000004 workload=w steps=1\n" },
     { "nothing in it", "\n",
       "! t: no job: add lines like 'job a at=0 workload=resnet50 steps=1000'" },
-    { "an unknown line", "work a\n", "! t:1: a line begins with job or #" },
+    { "an unknown line", "work a\n", "! t:1: a line begins with job, service or #" },
     { "no name", "job at=0\n",
       "! t:1: want 'job NAME key=value ...', NAME of 1 to 200 printable bytes, in quotes when it "
       "has blanks or '='" },
@@ -85,6 +85,31 @@ static const struct text_row cases[] = {
       "! t:1: gpus=1.5: want a whole number from 1 to 4096" },
     { "a maximum below the gang", "job a at=0 workload=w steps=1 gpus=4 max_gpus=2\n",
       "! t:1: job 'a' has max_gpus=2 below gpus=4" },
+    { "a service",
+      "service web owner=ann end=9 seed=3 traffic=drawn load=60 max_gpus=4 max_batch=8 p99=0.2 "
+      "rate=40 batch=16 workload=w at=1\n",
+      "service web at=1 workload=\"w (batch size 16)\" rate=40 p99=0.2 max_batch=8 max_gpus=4 "
+      "load=60 traffic=drawn seed=3 end=9 owner=ann\n" },
+    { "services come after jobs, each by arrival",
+      "service b at=5 workload=w rate=1 p99=1 traffic=steady\njob j at=9 workload=w steps=1\n"
+      "service a at=0 workload=w rate=1 p99=1 arrivals=\"f 1\"\n",
+      "job j at=9 workload=w steps=1\nservice a at=0 workload=w rate=1 p99=1 arrivals=\"f 1\"\n"
+      "service b at=5 workload=w rate=1 p99=1 traffic=steady\n" },
+    { "a service without a promise", "service a at=0 workload=w rate=1 traffic=steady\n",
+      "! t:1: service 'a' wants rate=REQUESTS_A_SECOND and p99=SECONDS" },
+    { "a service without requests", "service a at=0 workload=w rate=1 p99=1\n",
+      "! t:1: service 'a' wants either traffic=steady, diurnal or drawn, or arrivals=FILE" },
+    { "traffic of no kind", "service a at=0 workload=w rate=1 p99=1 traffic=heavy\n",
+      "! t:1: traffic=heavy: want steady, diurnal or drawn" },
+    { "a service that ends at once",
+      "service a at=3 end=3 workload=w rate=1 p99=1 traffic=steady\n",
+      "! t:1: service 'a' ends before it begins: set end= above at=" },
+    { "a service's unknown key", "service a at=0 steps=3\n",
+      "! t:1: no key 'steps'; there are at, workload, batch, rate, p99, max_batch, max_gpus, load, "
+      "traffic, arrivals, seed, end, owner" },
+    { "a service of a job's name",
+      "job a at=0 workload=w steps=1\nservice a at=0 workload=w rate=1 p99=1 traffic=steady\n",
+      "! t:2: job 'a' is there twice: give each its own name" },
     { "two batches", "job a at=0 workload=\"w (batch size 8)\" batch=4 steps=1\n",
       "! t:1: job 'a' has its batch in the workload's name: leave batch= out" },
 };

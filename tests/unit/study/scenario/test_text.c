@@ -41,12 +41,12 @@ static const struct text_row cases[] = {
     { "everything can be said, in any order, with comments",
       "seeds 2 # two\nfirst_seed 7\npromise_w auto\ndelay_w auto 15 30\nmodel m.weights\n"
       "history 20\nknows empty history model\nlevers yes\nsleep no\nlimits both\n"
-      "policy gogh bound\nload 0.5 0.9\npromises 0.5 1\nmodels gpt2 \"a b\"\nreference v100\n"
+      "policy gogh bound\nload 0.5 0.9\nservices 20 40 7\npromises 0.5 1\nmodels gpt2 \"a b\"\nreference v100\n"
       "jobs served 10 share=0.25\ntruth store \"my db\"\nnode a v100:2 # here\n"
       "set power_model saturating\ntitle \"a title\"\n",
       "title \"a title\"\nnode a v100:2 # here\nset power_model saturating\n"
       "truth store \"my db\"\njobs served 10 share=0.25\nreference v100\nmodels gpt2 \"a b\"\n"
-      "promises 0.5 1\nload 0.5 0.9\npolicy gogh bound\nlimits both\nsleep no\nlevers yes\n"
+      "promises 0.5 1\nservices 20 40 7\nload 0.5 0.9\npolicy gogh bound\nlimits both\nsleep no\nlevers yes\n"
       "knows empty history model\nhistory 20\nmodel m.weights\ndelay_w auto 15 30\n"
       "promise_w auto\nfirst_seed 7\nseeds 2\n" },
     { "a history is what all begin with", LEAST "history 30\n",
@@ -62,9 +62,9 @@ static const struct text_row cases[] = {
       "! s: say where it runs in one way: 'node NAME TYPE:COUNT' lines, 'cluster FILE' or 'cluster "
       "alibaba'" },
     { "an unknown line", LEAST "lode 1\n",
-      "! s:5: a line begins with title, cluster, truth, jobs, reference, models, promises, load, "
-      "policy, limits, sleep, levers, knows, history, model, delay_w, promise_w, first_seed, "
-      "seeds, with node, gputype, workload, set, or with #" },
+      "! s:5: a line begins with title, cluster, truth, jobs, reference, models, promises, "
+      "services, load, policy, limits, sleep, levers, knows, history, model, delay_w, promise_w, "
+      "first_seed, seeds, with node, gputype, workload, set, or with #" },
     { "the cluster's lines are at their own place", "jobs drawn 10\n\nnode a v999:1\n",
       "! s:3: GPU type 'v999' is not built in: describe it with a line 'gputype v999 like=OTHER "
       "key=value ...'" },
@@ -95,6 +95,8 @@ static const struct text_row cases[] = {
       "! s:1: knows wants some of empty, pretrained, others, history, model, each once" },
     { "a price that a cluster does not take", "delay_w 2e6\n",
       "! s:1: delay_w wants numbers from 0 to 1e+06, or auto" },
+    { "services without days", "services 20 40\n",
+      "! s:1: want 'services N RATE DAYS', as in 'services 20 40 7'" },
     { "promises the wrong way round", "promises 0.9 0.3\n",
       "! s:1: want 'promises LOW HIGH', parts of the speed on the reference, as in 'promises 0.3 "
       "0.9'" },
@@ -202,6 +204,7 @@ TEST(the_digest_of_a_file_tells_what_changes_runs)
         { "the cluster", "node a v100:3\njobs drawn 10\nload 0.5\npolicy gogh\n", false },
         { "the jobs", "node a v100:2\njobs drawn 11\nload 0.5\npolicy gogh\n", false },
         { "promises", LEAST "promises 0.5 1\n", false },
+        { "services", LEAST "services 20 40 7\n", false },
     };
     char *dir = scratch_make();
     struct arena a;

@@ -1,0 +1,214 @@
+/* Services of a trace: they come, requests come to them as their traffic has it, and they end.
+ *
+ * The cycle makes replicas of them by events of its own; the world hears of each.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "base/err.h"
+#include "estimate/serving.h"
+#include "sim/inner.h"
+#include "sim/trace/arrivals.h"
+#include "sim/trace/trace.h"
+#include "sim/world/world.h"
+
+struct sim_service {
+    const struct trace_service *from;
+    struct sim_workload *workload;
+    struct service_arrivals *requests;
+    int id;    // in state and world; -1: it has not come yet
+    bool is_ended;
+};
+
+/* The most that is to be expected in any five minutes of a week: what its owner says. */
+static double peak_of(const struct sim_service *v)
+{
+    double most = 0;
+
+    for (double at_s = 0; at_s < 7 * 86400; at_s += 300)
+        most = fmax(most, service_arrivals_rate(v->requests, v->from->at_s + at_s));
+    return fmax(most, v->from->rate);
+}
+
+/* ---- coming and going ---- */
+
+static int come(struct sim *s, struct sim_service *v, struct err *e)
+{
+    const struct trace_service *t = v->from;
+    const struct service_terms terms = { .latency_s = t->latency_s,
+                                         .max_batch = t->max_batch,
+                                         .load_s = t->load_s };
+    struct sim_workload *w = v->workload;
+    int rc = w->belief < 0 ? sim_meet_workload(s, w, e) : 0;
+
+    if (rc == 0)
+        rc = catalog_begin(&s->belief, e);
+    if (rc == 0)
+        rc = catalog_end(&s->belief, serving_meet(&s->belief, w->belief, e), e);
+    const struct job_spec spec = { .name = t->name,
+                                   .owner = t->owner ? t->owner : "trace",
+                                   .kind = JOB_SERVICE,
+                                   .workload = w->belief,
+                                   .submit_s = s->clock.t_s,
+                                   .rate = peak_of(v),
+                                   .deadline_s = NAN,
+                                   .n_gpus = 1,
+                                   .max_gpus = t->max_gpus,
+                                   .terms = &terms };
+    const struct event ev = { .kind = EVENT_JOB_SUBMITTED, .time_s = s->clock.t_s, .spec = &spec };
+    if (rc == 0)
+        rc = ledger_append(&s->ledger, &ev, 1, e);
+    if (rc < 0)
+        return rc;
+    v->id = s->ledger.state.n_jobs - 1;
+    world_add_service(s->world, &(struct world_service_spec){ .workload = w->truth,
+                                                              .latency_s = t->latency_s,
+                                                              .max_batch = t->max_batch,
+                                                              .seed = (uint64_t)t->seed,
+                                                              .traffic = v->requests,
+                                                              .next = service_arrivals_next });
+    return 0;
+}
+
+static int go(struct sim *s, struct sim_service *v, struct err *e)
+{
+    const struct event ev = { .kind = EVENT_JOB_CANCELLED, .time_s = s->clock.t_s, .job = v->id };
+
+    v->is_ended = true;
+    world_end_service(s->world, v->id);
+    return ledger_append(&s->ledger, &ev, 1, e);
+}
+
+static double end_s_of(const struct sim_service *v)
+{
+    return isnan(v->from->end_s) ? HUGE_VAL : v->from->end_s;
+}
+
+double sim_services_next_s(const struct sim *s)
+{
+    double next_s = services_next_s(&s->cycle);
+
+    for (int i = 0; i < s->options.trace->n_services; i++) {
+        const struct sim_service *v = &s->services[i];
+        if (!v->is_ended)
+            next_s = fmin(next_s, v->id < 0 ? v->from->at_s : end_s_of(v));
+    }
+    return fmax(next_s, s->clock.t_s);
+}
+
+bool sim_services_live(const struct sim *s)
+{
+    for (int i = 0; i < s->options.trace->n_services; i++)
+        if (!s->services[i].is_ended)
+            return true;
+    return false;
+}
+
+int sim_services_turn(struct sim *s, struct err *e)
+{
+    int rc = 0;
+
+    if (s->options.trace->n_services == 0)
+        return 0;
+    for (int i = 0; i < s->options.trace->n_services && rc == 0; i++) {
+        struct sim_service *v = &s->services[i];
+        if (v->id < 0 && v->from->at_s <= s->clock.t_s)
+            rc = come(s, v, e);
+        else if (v->id >= 0 && !v->is_ended && end_s_of(v) <= s->clock.t_s)
+            rc = go(s, v, e);
+    }
+    return rc < 0 ? rc : services_tick(&s->cycle, e);
+}
+
+/* ---- what the cycle does for them ---- */
+
+static const struct sim_service *service_at(const struct sim *s, int id)
+{
+    int i = 0;
+
+    while (s->services[i].id != id)
+        i++;
+    return &s->services[i];
+}
+
+/* A replica is there for the world too, from the event on. */
+static void tell_world(struct sim *s, const struct event *ev)
+{
+    const struct job *j =
+        s->ledger.state
+            .jobs[ev->kind == EVENT_JOB_SUBMITTED ? s->ledger.state.n_jobs - 1 : ev->job];
+    const struct placement at = { .job = j->id };
+    struct err e = { 0 };
+
+    if (j->spec.kind != JOB_REPLICA)
+        return;
+    const struct sim_service *v = service_at(s, j->spec.service);
+    if (ev->kind == EVENT_JOB_SUBMITTED)
+        world_submit(s->world, &(struct world_job_spec){ .workload = v->workload->truth,
+                                                         .is_inference = true,
+                                                         .reference_speed = 1,
+                                                         .max_gpus = 1,
+                                                         .is_replica = true,
+                                                         .service = j->spec.service,
+                                                         .replica = j->spec.replica,
+                                                         .load_s = v->from->load_s });
+    else if (ev->kind == EVENT_JOB_CANCELLED)
+        (void)executor_give(&s->cycle.executor, ORDER_CANCEL, &at, &e);
+}
+
+static int append(void *self, const struct event *ev, struct err *e)
+{
+    struct sim *s = self;
+    int rc = ledger_append(&s->ledger, ev, 1, e);
+
+    if (rc == 0 && (ev->kind == EVENT_JOB_SUBMITTED || ev->kind == EVENT_JOB_CANCELLED))
+        tell_world(s, ev);
+    return rc;
+}
+
+static void on_routes(void *self, int service, const struct service_route *routes, int n)
+{
+    struct sim *s = self;
+    int jobs[SERVICE_GPUS_MOST];
+    double weights[SERVICE_GPUS_MOST];
+
+    for (int i = 0; i < n; i++) {
+        jobs[i] = routes[i].job;
+        weights[i] = routes[i].weight;
+    }
+    world_set_weights(s->world, service, jobs, weights, n);
+}
+
+static void on_plan(void *self, const struct lowered *asked, const struct plan *p)
+{
+    struct sim *s = self;
+
+    if (s->options.on_plan)
+        s->options.on_plan(s->options.owner, asked, p);
+}
+
+/* Tables of weeks of twenty services would take longer than all that they serve. */
+#define TABLE_S (4 * 3600.0)
+
+int sim_services_open(struct sim *s, struct err *e)
+{
+    const struct trace *t = s->options.trace;
+    int rc = 0;
+
+    if (t->n_services == 0)
+        return 0;
+    s->services = ARENA_ARRAY(&s->arena, struct sim_service, (size_t)t->n_services);
+    for (int i = 0; i < t->n_services && rc == 0; i++) {
+        struct sim_service *v = &s->services[i];
+        v->from = &t->services[i];
+        v->workload = &s->workloads[s->service_workloads[i]];
+        v->id = -1;
+        rc = service_arrivals_open(&s->arena, v->from, &v->requests, e);
+    }
+    s->cycle.table_s = TABLE_S;
+    s->cycle.append = append;
+    s->cycle.on_routes = on_routes;
+    s->cycle.on_plan = on_plan;
+    s->cycle.owner = s;
+    return rc;
+}
