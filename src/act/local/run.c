@@ -443,7 +443,9 @@ static const char *how_it_ended(struct arena *a, const struct run *r, const stru
 static void tell_failure(struct local *l, struct run *r, const struct status *st)
 {
     const char *reason = how_it_ended(&l->scratch, r, st);
-    const bool is_last = r->n_failures > r->retries;
+    /* Of a replica there is no second run: its service asks for another one. */
+    const bool is_replica = l->setup.state->jobs[r->job]->spec.kind == JOB_REPLICA;
+    const bool is_last = is_replica || r->n_failures > r->retries;
 
     if (!is_last)
         reason = arena_printf(&l->scratch, "%s; try %d of %d", reason, r->n_failures + 1,
@@ -488,6 +490,8 @@ static void tell_end(struct local *l, struct run *r, const struct status *st)
     arena_reset(&l->scratch);
     if (r->wish == WISH_CANCEL && !job_may_run(l->setup.state->jobs[r->job])) {
         dir_mark_later(l, r->job, r->number, job_is_over(l->setup.state->jobs[r->job]));
+    } else if (is_good && l->setup.state->jobs[r->job]->spec.kind == JOB_REPLICA) {
+        tell_failure(l, r, st);    // nobody told it to end
     } else if (is_good) {
         if (!r->is_told)
             tell_started(l, r, st->started_s);

@@ -7,6 +7,7 @@
 #ifndef DAEMON_API_API_H
 #define DAEMON_API_API_H
 
+#include "catalog/cluster/event.h"
 #include "daemon/http/json_text.h"
 #include "daemon/http/http.h"
 
@@ -20,6 +21,12 @@ void api_show_job(struct request *r);
 void api_cancel_job(struct request *r);
 void api_hold_job(struct request *r);
 void api_release_job(struct request *r);
+
+/* services.c */
+void api_list_services(struct request *r);
+void api_show_service(struct request *r);
+void api_list_endpoints(struct request *r);
+void api_scale_service(struct request *r);
 
 /* plan.c */
 void api_explain_job(struct request *r);
@@ -62,6 +69,15 @@ double api_now_s(const struct request *r);
  * answer is given.
  */
 const struct job *api_find_job(struct request *r, const char *name);
+
+/* The engine's jobs are looked at and nothing else; true: that is said. */
+bool api_only_watches(struct request *r);
+
+/* May the caller change the job, and does job.h draw the arrow? Where not, the answer is given; it
+ * ends with 'what'.
+ */
+bool api_may_change(struct request *r, const struct job *j, enum event_kind kind,
+                    const char *what);
 
 /* The end of a page of a list, and of the answer: 'next' is what the following one is after; -1:
  * that was all.

@@ -86,8 +86,7 @@ void api_show_job(struct request *r)
 
 /* ---- submit ---- */
 
-/* The engine's jobs are looked at and nothing else; true: that is said. */
-static bool only_watches(struct request *r)
+bool api_only_watches(struct request *r)
 {
     const char *why = api_service(r)->cycle.executor.only_watches;
 
@@ -111,7 +110,7 @@ void api_submit_job(struct request *r)
     struct err e = { 0 };
     int id = -1;
 
-    if (only_watches(r))
+    if (api_only_watches(r))
         return;
     int rc = submit_read(&r->arena, &context, r->body, r->key, &want, &e);
 
@@ -135,25 +134,33 @@ void api_submit_job(struct request *r)
 
 /* ---- cancel, hold, release ---- */
 
-/* The job, where the caller may change it and job.h draws the arrow; NULL: the answer is given. */
-static const struct job *job_to_change(struct request *r, enum event_kind kind, const char *what)
+bool api_may_change(struct request *r, const struct job *j, enum event_kind kind, const char *what)
 {
-    const struct job *j = only_watches(r) ? NULL : api_find_job(r, "id");
-
-    if (!j)
-        return NULL;
     bool is_own = r->caller.owner && j->spec.owner && strcmp(r->caller.owner, j->spec.owner) == 0;
     if (!is_own && r->caller.scope < SCOPE_OPERATE) {
         reply_error(r, 403, "job %d is of '%s'; changing others' jobs takes the scope 'operate'",
                     j->id, j->spec.owner ? j->spec.owner : "nobody");
-        return NULL;
+        return false;
+    }
+    if (j->spec.kind == JOB_REPLICA) {
+        reply_error(r, 409, "job %d, '%.100s', is a replica: it comes and goes with service %d",
+                    j->id, j->spec.name, j->spec.service);
+        return false;
     }
     if (!state_expects(state_of(r), kind, j->id)) {
         reply_error(r, 409, "job %d, '%.100s', is %s: %s", j->id, j->spec.name,
                     job_state_name(j->state), what);
-        return NULL;
+        return false;
     }
-    return j;
+    return true;
+}
+
+/* The job, where it may be changed so; NULL: the answer is given. */
+static const struct job *job_to_change(struct request *r, enum event_kind kind, const char *what)
+{
+    const struct job *j = api_only_watches(r) ? NULL : api_find_job(r, "id");
+
+    return j && api_may_change(r, j, kind, what) ? j : NULL;
 }
 
 void api_cancel_job(struct request *r)

@@ -98,6 +98,8 @@ static void begin_report(struct asked *q, const struct service *s)
     q->report = usage_json(&q->usage, q->by, &s->base.ledger.state, &s->base.catalog);
     json_object_set_new(q->report, "from_s", json_real(q->from_s));
     json_object_set_new(q->report, "to_s", json_real(q->to_s));
+    json_object_set_new(q->report, "services",
+                        usage_services_json(&q->usage, &s->base.ledger.state, q->from_s, q->to_s));
     json_object_set_new(q->report, "by", json_string(usage_by_names[q->by]));
 }
 

@@ -39,6 +39,16 @@ const struct route routes[] = {
     GET("/v1/jobs/{id}/explain", "explainJob", SCOPE_READ, &schema_explain_query, &schema_explain,
         api_explain_job, 0, "Why it is there, or waits: as recorded with the decision"),
 
+    GET("/v1/services", "listServices", SCOPE_READ, &schema_service_query, &schema_services,
+        api_list_services, 0, "Services by id"),
+    GET("/v1/services/{id}", "getService", SCOPE_READ, &schema_job_ref, &schema_service_whole,
+        api_show_service, 0, "One service: what it serves, its replicas, what places hold"),
+    GET("/v1/services/{id}/endpoints", "listEndpoints", SCOPE_READ, &schema_job_ref,
+        &schema_endpoints, api_list_endpoints, 0, "Where its requests go, for a balancer"),
+    POST("/v1/services/{id}/scale", "scaleService", SCOPE_SUBMIT, &schema_job_ref, &schema_scale,
+         &schema_service_whole, 200, api_scale_service, ROUTE_409,
+         "Another rate to be ready for at first, or another number of GPUs"),
+
     GET("/v1/nodes", "listNodes", SCOPE_READ, NULL, &schema_nodes, api_list_nodes, 0, "Nodes"),
     POST("/v1/nodes/{name}/drain", "drainNode", SCOPE_OPERATE, &schema_node_ref, NULL, &schema_node,
          200, api_drain_node, ROUTE_409, "Start nothing more there"),

@@ -27,6 +27,7 @@ void usage_release(struct usage *u)
 {
     free(u->parts);
     free(u->hours);
+    free(u->served);
     map_u64_release(&u->part_by_key);
 }
 
@@ -42,6 +43,8 @@ static void sum_add(struct row_usage *s, const struct row_usage *more)
     s->n_measured += more->n_measured;
     s->abs_error += more->abs_error;
     s->n_covered += more->n_covered;
+    s->requests += more->requests;
+    s->late += more->late;
 }
 
 double usage_joules(const struct row_usage *r)
@@ -77,6 +80,10 @@ void usage_add(struct usage *u, const struct row_usage *r)
     sum_add(part_at(u, r->job, r->gpu_type), r);
     sum_add(hour_at(u, r->hour_s), r);
     sum_add(&u->total, r);
+    if (r->requests > 0) {
+        GROW(u->served, u->n_served, u->cap_served);
+        u->served[u->n_served++] = *r;
+    }
 }
 
 static int on_row(void *self, const struct row_usage *r)

@@ -29,6 +29,8 @@ struct usage {
     struct row_usage *hours;    // (n_hours) rising, of all jobs and types
     int n_hours, cap_hours;
     struct row_usage total;
+    struct row_usage *served;    // (n_served) rows of replicas that answered something
+    int n_served, cap_served;
 };
 
 void usage_init(struct usage *u);
@@ -47,5 +49,11 @@ double usage_joules(const struct row_usage *r);
  */
 json_t *usage_json(const struct usage *u, enum usage_by by, const struct state *s,
                    const struct catalog *c);
+
+/* "services": what each answered in the period, in how many of its hours the promise was kept, and
+ * at what energy; by id, those that used nothing left out.
+ */
+json_t *usage_services_json(const struct usage *u, const struct state *s, double from_s,
+                            double to_s);
 
 #endif

@@ -18,6 +18,7 @@
 #define FILE_MAX ((size_t)16 << 20)
 
 #define REPORTS_NAME "reports.sock"    // beside the socket
+#define SERVICES_NAME "services"       // beside the store
 #define REPORT_S 60                    // a daemon measures sooner than a simulation, which has 300
 
 static const char *const yes_no[] = { "no", "yes", NULL };
@@ -32,6 +33,8 @@ static const char *const log_words[] = { "error", "warn", "info", "debug", NULL 
 const struct setting config_settings[] = {
     { "store", SETTING_PATH, AT(store) },
     { "run_dir", SETTING_PATH, AT(run_dir) },
+    { "services_dir", SETTING_PATH, AT(services_dir) },
+    { "service_ports", SETTING_OWN, AT(port_first) },
     { "socket", SETTING_OWN, AT(socket) },
     { "listen", SETTING_OWN, AT(listen) },
     { "tokens", SETTING_PATH, AT(tokens), .may_reload = true },
@@ -93,6 +96,9 @@ void config_defaults(struct config *c)
     *c = (struct config){
         .store = "/var/lib/gogh/gogh.db",
         .run_dir = "/var/lib/gogh/runs",
+        .services_dir = "/var/lib/gogh/" SERVICES_NAME,
+        .port_first = 20000,
+        .port_last = 29999,
         .socket = CONFIG_SOCKET,
         .socket_mode = 0666,
         .socket_scope = SCOPE_SUBMIT,
@@ -442,8 +448,33 @@ static int take_plain(struct config_reader *r, const struct setting *s, struct e
     return rc < 0 ? rc : 0;
 }
 
+/* 20000-29999 */
+static int take_ports(struct config_reader *r, struct err *e)
+{
+    struct slice given = r->words.word[1].value;
+    const char *dash = given.len > 0 ? memchr(given.at, '-', given.len) : NULL;
+    long first = 0, last = 0;
+    int rc = need_one(r, "service_ports", e);
+
+    if (rc < 0)
+        return rc;
+    if (dash == NULL ||
+        text_to_long((struct slice){ given.at, (size_t)(dash - given.at) }, 1, 65535, &first) < 0 ||
+        text_to_long((struct slice){ dash + 1, given.len - (size_t)(dash - given.at) - 1 }, 1,
+                     65535, &last) < 0 ||
+        last < first)
+        return err_set(e, EINVAL,
+                       "%s:%d: service_ports wants the first and the last port, say 20000-29999",
+                       HERE(r));
+    r->out->port_first = (int)first;
+    r->out->port_last = (int)last;
+    return 0;
+}
+
 static int take_own(struct config_reader *r, const struct setting *s, struct err *e)
 {
+    if (strcmp(s->name, "service_ports") == 0)
+        return take_ports(r, e);
     if (strcmp(s->name, "socket") == 0)
         return take_socket(r, e);
     return strcmp(s->name, "listen") == 0 ? take_listen(r, e) : take_power(r, e);
@@ -581,6 +612,15 @@ static int settle_decide(struct config_reader *r, struct err *e)
     return 0;
 }
 
+static void settle_services(struct config_reader *r)
+{
+    const char *slash = strrchr(r->out->store, '/');
+
+    if (r->lines[find_setting(slice_of("services_dir"))] == 0 && slash != NULL)
+        r->out->services_dir = arena_printf(r->arena, "%.*s/" SERVICES_NAME,
+                                            (int)(slash - r->out->store), r->out->store);
+}
+
 static int settle_reports(struct config_reader *r, struct err *e)
 {
     struct config *c = r->out;
@@ -616,6 +656,8 @@ static int read_lines(struct config_reader *r, struct err *e)
         keep_lines(r, from, r->words.at, is_cluster);
         from = r->words.at;
     }
+    if (rc == 0)
+        settle_services(r);
     return rc < 0 ? rc : settle_reports(r, e);
 }
 

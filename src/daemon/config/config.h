@@ -48,6 +48,8 @@ struct config {
     const char *path;              // where it is from; NULL: the defaults
     const char *store;             // the SQLite file
     const char *run_dir;           // a directory for runs of jobs: orders, status, logs
+    const char *services_dir;      // endpoints of services; beside the store unless it is said
+    int port_first, port_last;     // ports that replicas of services are given
     const char *socket;            // Unix stream socket for HTTP; NULL: none
     mode_t socket_mode;            // 0666
     int socket_scope;              // of peers that nothing else is said about; SCOPE_SUBMIT

@@ -91,17 +91,16 @@ static void probe_store(struct probe *p)
 }
 
 /* The last directory of the path is made where it is not there. */
-static void probe_run_dir(struct probe *p)
+static void probe_dir(struct probe *p, const char *setting, const char *path)
 {
-    const char *path = p->config->run_dir;
     struct stat st;
 
     if (stat(path, &st) < 0)
-        probe_parent(p, "run_dir", path);
+        probe_parent(p, setting, path);
     else if (!S_ISDIR(st.st_mode))
-        bad(p, "run_dir", "run_dir: '%s' is no directory; name another", path);
+        bad(p, setting, "%s: '%s' is no directory; name another", setting, path);
     else if (access(path, W_OK | X_OK) < 0)
-        bad(p, "run_dir", "run_dir: '%s': %s; change its owner", path, strerror(errno));
+        bad(p, setting, "%s: '%s': %s; change its owner", setting, path, strerror(errno));
 }
 
 static void probe_socket(struct probe *p, const char *setting, const char *path)
@@ -311,7 +310,9 @@ int config_probe(const struct config *c, struct buf *out)
 
     buf_init(&p.notes, 1 << 20);
     probe_store(&p);
-    probe_run_dir(&p);
+    probe_dir(&p, "run_dir", c->run_dir);
+    if (config_line(c, "services_dir") > 0)    // else it is beside the store, which was looked at
+        probe_dir(&p, "services_dir", c->services_dir);
     probe_socket(&p, "socket", c->socket);
     probe_socket(&p, "reports", c->reports);
     if (c->socket == NULL && c->listen == NULL)

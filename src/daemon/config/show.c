@@ -46,6 +46,8 @@ static void print_own(const struct setting *s, const struct config *c, struct bu
             words_put(out, c->key);
         }
         buf_puts(out, "\n");
+    } else if (strcmp(s->name, "service_ports") == 0) {
+        buf_printf(out, "service_ports   %d-%d\n", c->port_first, c->port_last);
     } else if (strcmp(s->name, "power") == 0) {
         buf_printf(out, "power           %s", s->words[c->power]);
         if (c->power == POWER_DCGM) {
@@ -155,6 +157,8 @@ static json_t *setting_json(const struct setting *s, const struct config *c)
                    ? json_null()
                    : json_pack("{s:s, s:o, s:o}", "address", c->listen, "cert",
                                json_text_or_null(c->cert), "key", json_text_or_null(c->key));
+    if (strcmp(s->name, "service_ports") == 0)
+        return json_sprintf("%d-%d", c->port_first, c->port_last);
     if (strcmp(s->name, "power") == 0)
         return c->power == POWER_DCGM ? json_pack("{s:s}", "dcgm", c->dcgm_url)
                                       : json_string(s->words[c->power]);

@@ -28,6 +28,11 @@
 static const char *const states[] = { "waiting", "held",      "running", "finished",
                                       "failed",  "cancelled", NULL };
 static const char *const kinds[] = { "training", "inference", NULL };
+static const char *const all_kinds[] = { "training", "inference", "service", "replica", NULL };
+static const char *const serving_states[] = { "waiting", "starting", "serving",
+                                              "held",    "ended",    NULL };
+static const char *const replica_states[] = { "waiting", "starting", "ready", "draining", NULL };
+static const char *const sources[] = { "careful", "metrics", "replay", NULL };
 static const char *const promises[] = { "none", "kept", "short", "unknown", NULL };
 static const char *const signals[] = { "TERM", "USR1", "none", NULL };
 static const char *const groups[] = { "owner", "workload", "gpu_type", NULL };
@@ -52,6 +57,12 @@ const struct schema schema_job_ref = { "JobRef", FIELDS(JOB_ID) };
 const struct schema schema_explain_query = { "ExplainQuery", FIELDS(
     JOB_ID,
     FIELD("at", FIELD_TIME, "the newest decision no later than this; the newest of all", MAY)
+) };
+
+const struct schema schema_service_query = { "ServiceQuery", FIELDS(
+    FIELD("ended", FIELD_FLAG, "also those that have ended", MAY),
+    FIELD("after", FIELD_WHOLE, "only services with a larger id", .low = -1, .high = 2147483647),
+    FIELD("limit", FIELD_WHOLE, "at most so many in one answer", .low = 1, .high = PAGE_MAX)
 ) };
 
 const struct schema schema_node_ref = { "NodeRef", FIELDS(
@@ -136,13 +147,15 @@ const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("new_workload", FIELD_FLAG, "the name is no slip of one that is known", MAY),
     FIELD("kind", FIELD_TEXT, "inference where there is a rate, else training", .words = kinds),
     FIELD("steps", FIELD_NUMBER, "training: how many", .low = 1e-9, .high = 1e15),
-    FIELD("rate", FIELD_NUMBER, "inference: steps/s asked of it", .low = 1e-9, .high = 1e9),
+    FIELD("rate", FIELD_NUMBER, "inference: steps/s asked of it; a service: requests/s",
+          .low = 1e-9, .high = 1e9),
     FIELD("duration_s", FIELD_NUMBER, "inference: seconds from its first start", .low = 1e-3,
           .high = 1e10),
     FIELD("min_throughput", FIELD_NUMBER, "the promise, steps/s", .low = 0, .high = 1e9),
     FIELD("deadline", FIELD_TIME, "the promise as a time; needs steps", NULLABLE),
     FIELD("gpus", FIELD_WHOLE, "the gang, all at once; 1", .low = 1, .high = 4096),
-    FIELD("max_gpus", FIELD_WHOLE, "and at most so many; gpus", .low = 1, .high = 4096),
+    FIELD("max_gpus", FIELD_WHOLE, "and at most so many; gpus, of a service 8", .low = 1,
+          .high = 4096),
     FIELD("priority", FIELD_WHOLE, "higher goes first; 0", .low = -1000000, .high = 1000000),
     FIELD("urgency", FIELD_NUMBER, "its time is worth so many times delay_w; 1", .low = 0.01,
           .high = 100),
@@ -167,7 +180,29 @@ const struct schema schema_submit = { "Submission", FIELDS(
     FIELD("cpus", FIELD_WHOLE, "CPUs of its node that it takes for each GPU; 0", .low = 0,
           .high = 100000),
     FIELD("mem_mib", FIELD_WHOLE, "MiB of its node's memory, likewise; 0", .low = 0,
-          .high = 1 << 30)
+          .high = 1 << 30),
+    FIELD("service", FIELD_FLAG, "it serves requests until it is cancelled (docs/services.md)",
+          MAY),
+    FIELD("p99_s", FIELD_NUMBER, "service: 99 of 100 requests are answered within", .low = 1e-4,
+          .high = 3600),
+    FIELD("ttft_s", FIELD_NUMBER, "service, in place of p99_s: seconds to the first token",
+          .low = 1e-4, .high = 3600),
+    FIELD("tpot_s", FIELD_NUMBER, "and of each further one", .low = 1e-5, .high = 3600),
+    FIELD("max_batch", FIELD_WHOLE, "service: requests that are answered at once; 32", .low = 1,
+          .high = 65536),
+    FIELD("load_time_s", FIELD_NUMBER, "service: from a start until it is ready; 120, then as seen",
+          .low = 1e-3, .high = 3600),
+    FIELD("no_move", FIELD_FLAG, "service: no replica is moved to save energy", MAY),
+    FIELD("probe", FIELD_TEXT, "service: path that answers 200 when a replica is ready; it reports",
+          .low = 1, .high = 1000),
+    FIELD("metrics", FIELD_TEXT, "service: path of its Prometheus metrics; it reports", .low = 1,
+          .high = 1000)
+) };
+
+const struct schema schema_scale = { "Scale", FIELDS(
+    FIELD("rate", FIELD_NUMBER, "requests/s to be ready for at first; as it was", .low = 1e-9,
+          .high = 1e9),
+    FIELD("max_gpus", FIELD_WHOLE, "replicas at most; as it was", .low = 1, .high = 64)
 ) };
 
 static const struct schema schema_observation = { "Observation", FIELDS(
@@ -223,7 +258,7 @@ const struct schema schema_commission_ask = { "CommissionQuestion", FIELDS(
         FIELD("name", FIELD_TEXT, "unique among live jobs", MUST),                               \
         FIELD("owner", FIELD_TEXT, "whose it is", NONE),                                         \
         FIELD("state", FIELD_TEXT, "where it stands", MUST, .words = states),                    \
-        FIELD("kind", FIELD_TEXT, "steps to do, or a rate to hold", MUST, .words = kinds),       \
+        FIELD("kind", FIELD_TEXT, "what it is", MUST, .words = all_kinds),                       \
         FIELD("workload", FIELD_TEXT, "what it runs", MUST),                                     \
         FIELD("n_gpus", FIELD_WHOLE, "the gang", MUST),                                          \
         FIELD("max_gpus", FIELD_WHOLE, "and at most", MUST),                                     \
@@ -234,7 +269,7 @@ const struct schema schema_commission_ask = { "CommissionQuestion", FIELDS(
         FIELD("nodes", FIELD_WHOLE, "on so many nodes, as many GPUs on each", NONE),             \
         FIELD("types", FIELD_TEXTS, "GPU types it may use; empty: any", MUST),                   \
         FIELD("steps", FIELD_NUMBER, "to do", NONE),                                             \
-        FIELD("rate", FIELD_NUMBER, "steps/s asked of it", NONE),                                \
+        FIELD("rate", FIELD_NUMBER, "steps/s asked of it; a service: requests/s", NONE),         \
         FIELD("duration_s", FIELD_NUMBER, "for how long", NONE),                                 \
         FIELD("min_throughput", FIELD_NUMBER, "the promise, steps/s; 0: none", MUST),            \
         FIELD("deadline_s", FIELD_NUMBER, "the promise as a time", NONE),                        \
@@ -256,7 +291,11 @@ const struct schema schema_commission_ask = { "CommissionQuestion", FIELDS(
         FIELD("waited_s", FIELD_NUMBER, "seconds until its first start", MUST),                  \
         FIELD("moves", FIELD_WHOLE, "how often it was moved", MUST),                             \
         FIELD("failures", FIELD_WHOLE, "runs that ended badly", MUST),                           \
-        FIELD("reason", FIELD_TEXT, "why it waits, or how it failed", NONE)
+        FIELD("reason", FIELD_TEXT, "why it waits, or how it failed", NONE),                     \
+        FIELD("serving", FIELD_TEXT, "a service: how it stands", NONE, .words = serving_states), \
+        FIELD("service", FIELD_WHOLE, "a replica: the id of its service", NONE),                 \
+        FIELD("replica", FIELD_WHOLE, "and its number there", NONE),                             \
+        FIELD("port", FIELD_WHOLE, "and where it serves", NONE)
 
 const struct schema schema_job = { "Job", FIELDS(JOB_FIELDS) };
 
@@ -298,6 +337,105 @@ const struct schema schema_jobs = { "Jobs", FIELDS(
     FIELD("jobs", FIELD_LIST, "by id", MUST, .of = &schema_job),
     FIELD("total", FIELD_WHOLE, "jobs that match", MUST),
     NEXT("more jobs")
+) };
+
+/* ---- services ---- */
+
+static const struct schema schema_replica = { "Replica", FIELDS(
+    FIELD("job", FIELD_WHOLE, "its id as a job", MUST),
+    FIELD("name", FIELD_TEXT, "its name as a job", MUST),
+    FIELD("replica", FIELD_WHOLE, "its number in the service, from 0", MUST),
+    FIELD("gpu", FIELD_TEXT, "where it is, as box/0", MUST),
+    FIELD("node", FIELD_TEXT, "on which node", MUST),
+    FIELD("type", FIELD_TEXT, "of that GPU", MUST),
+    FIELD("state", FIELD_TEXT, "how it stands", MUST, .words = replica_states),
+    FIELD("weight", FIELD_NUMBER, "its part of all requests", MUST),
+    FIELD("port", FIELD_WHOLE, "where it serves; 0: not known", MUST),
+    FIELD("ready_s", FIELD_NUMBER, "time since when it takes requests", NONE)
+) };
+
+#define SERVICE_FIELDS                                                                           \
+    FIELD("id", FIELD_WHOLE, "as a job", MUST, JOB_MAX),                                         \
+        FIELD("name", FIELD_TEXT, "unique among live jobs", MUST),                               \
+        FIELD("owner", FIELD_TEXT, "whose it is", NONE),                                         \
+        FIELD("state", FIELD_TEXT, "serving: a replica is ready", MUST, .words = serving_states),\
+        FIELD("workload", FIELD_TEXT, "what it runs", MUST),                                     \
+        FIELD("promised_rate", FIELD_NUMBER, "requests/s that it was said to get", MUST),        \
+        FIELD("p99_s", FIELD_NUMBER, "promised: 99 of 100 requests within", NONE),               \
+        FIELD("ttft_s", FIELD_NUMBER, "or the first token within", NONE),                        \
+        FIELD("tpot_s", FIELD_NUMBER, "and each further one", NONE),                             \
+        FIELD("max_batch", FIELD_WHOLE, "requests that are answered at once", MUST),             \
+        FIELD("max_gpus", FIELD_WHOLE, "replicas at most", MUST),                                \
+        FIELD("no_move", FIELD_FLAG, "no replica is moved to save energy", MUST),                \
+        FIELD("submit_s", FIELD_NUMBER, "time", MUST),                                           \
+        FIELD("rate", FIELD_NUMBER, "requests/s that came in the last five minutes", NONE),      \
+        FIELD("demand", FIELD_NUMBER, "requests/s that it is to be ready for", NONE),            \
+        FIELD("capacity", FIELD_NUMBER, "requests/s that its ready replicas hold", MUST),        \
+        FIELD("ready", FIELD_WHOLE, "replicas that take requests", MUST),                        \
+        FIELD("starting", FIELD_WHOLE, "that will", MUST),                                       \
+        FIELD("draining", FIELD_WHOLE, "that take no more", MUST),                               \
+        FIELD("requests", FIELD_NUMBER, "answered since the daemon began", MUST),                \
+        FIELD("late", FIELD_NUMBER, "of these after the promised time", MUST),                   \
+        FIELD("late_share", FIELD_NUMBER, "late / requests", NONE),                              \
+        FIELD("p99_seen_s", FIELD_NUMBER, "99 of 100 were within, where it is known", NONE),     \
+        FIELD("watts", FIELD_NUMBER, "of its replicas now", MUST),                               \
+        FIELD("joules", FIELD_NUMBER, "of all its replicas so far", MUST),                       \
+        FIELD("joules_per_1000_requests", FIELD_NUMBER, "of these, and of all requests", NONE),  \
+        FIELD("capacity_from", FIELD_TEXT, "how capacity is found", MUST, .words = sources),     \
+        FIELD("hours", FIELD_WHOLE, "of arrivals that are replayed for it", MUST),               \
+        FIELD("load_s", FIELD_NUMBER, "from a replica's start until it is ready", NONE),         \
+        FIELD("failures", FIELD_WHOLE, "of replicas, in a row", MUST),                           \
+        FIELD("heard_s", FIELD_NUMBER, "time of the last report", NONE),                         \
+        FIELD("replicas", FIELD_LIST, "that are not over", MUST, .of = &schema_replica),         \
+        FIELD("warnings", FIELD_TEXTS, "what is not as it should be", MUST),                     \
+        FIELD("why", FIELD_TEXT, "as a sentence", MUST)
+
+static const struct schema schema_service = { "Service", FIELDS(SERVICE_FIELDS) };
+
+static const struct schema schema_place_neighbour = { "PlaceNeighbour", FIELDS(
+    FIELD("workload", FIELD_TEXT, "that runs on such GPUs", MUST),
+    FIELD("capacity", FIELD_NUMBER, "requests/s of a replica beside it; 0: refused", NONE),
+    FIELD("verdict", FIELD_TEXT, "as a sentence", MUST)
+) };
+
+static const struct schema schema_place = { "Place", FIELDS(
+    FIELD("type", FIELD_TEXT, "GPU type", MUST),
+    FIELD("gpus", FIELD_WHOLE, "that are up", MUST),
+    FIELD("free", FIELD_WHOLE, "of these with nobody on them", MUST),
+    FIELD("replicas", FIELD_WHOLE, "of this service on them", MUST),
+    FIELD("capacity", FIELD_NUMBER, "requests/s that a replica alone holds", NONE),
+    FIELD("needed", FIELD_NUMBER, "replicas that would hold the demand", NONE),
+    FIELD("watts", FIELD_NUMBER, "of such a GPU at work", NONE),
+    FIELD("joules_per_1000_requests", FIELD_NUMBER, "where it is at its capacity", NONE),
+    FIELD("verdict", FIELD_TEXT, "chosen, or why not", MUST),
+    FIELD("beside", FIELD_LIST, "neighbours that it could have", MUST,
+          .of = &schema_place_neighbour)
+) };
+
+const struct schema schema_service_whole = { "ServiceWhole", FIELDS(
+    SERVICE_FIELDS,
+    FIELD("places", FIELD_LIST, "by GPU type", MUST, .of = &schema_place)
+) };
+
+const struct schema schema_services = { "Services", FIELDS(
+    FIELD("services", FIELD_LIST, "by id", MUST, .of = &schema_service),
+    FIELD("total", FIELD_WHOLE, "services that match", MUST),
+    NEXT("more services")
+) };
+
+static const struct schema schema_endpoint = { "Endpoint", FIELDS(
+    FIELD("replica", FIELD_WHOLE, "its number in the service", MUST),
+    FIELD("host", FIELD_TEXT, "where it is", MUST),
+    FIELD("port", FIELD_WHOLE, "and serves", MUST),
+    FIELD("weight", FIELD_NUMBER, "its part of all requests; they add up to 1", MUST),
+    FIELD("state", FIELD_TEXT, "who is not ready has the weight 0", MUST, .words = replica_states)
+) };
+
+const struct schema schema_endpoints = { "Endpoints", FIELDS(
+    FIELD("service", FIELD_TEXT, "its name", MUST),
+    FIELD("id", FIELD_WHOLE, "and id", MUST),
+    FIELD("version", FIELD_WHOLE, "grows with every change", MUST),
+    FIELD("endpoints", FIELD_LIST, "of its replicas", MUST, .of = &schema_endpoint)
 ) };
 
 static const struct schema schema_cost_parts = { "CostParts", FIELDS(
@@ -564,6 +702,23 @@ static const struct schema schema_report_hour = { "ReportHour", FIELDS(
     FIELD("error", FIELD_NUMBER, "mean of |measured / believed - 1|", NONE)
 ) };
 
+static const struct schema schema_report_service = { "ReportService", FIELDS(
+    FIELD("id", FIELD_WHOLE, "of the service", MUST),
+    FIELD("name", FIELD_TEXT, "of the service", MUST),
+    FIELD("owner", FIELD_TEXT, "whose it is", NONE),
+    FIELD("requests", FIELD_NUMBER, "answered", MUST),
+    FIELD("late", FIELD_NUMBER, "of these after the promised time", MUST),
+    FIELD("late_share", FIELD_NUMBER, "late / requests", NONE),
+    FIELD("hours", FIELD_WHOLE, "in which something was answered", MUST),
+    FIELD("kept_hours", FIELD_WHOLE, "of these with at most 1 % late", MUST),
+    FIELD("p99_s", FIELD_NUMBER, "99 of 100 were within, where it is known", NONE),
+    FIELD("promised_p99_s", FIELD_NUMBER, "as promised; of language models the first token", MUST),
+    FIELD("joules", FIELD_NUMBER, "of its replicas", MUST),
+    FIELD("gpu_s", FIELD_NUMBER, "GPU-seconds held", MUST),
+    FIELD("watts", FIELD_NUMBER, "mean over its life within the period", NONE),
+    FIELD("joules_per_1000_requests", FIELD_NUMBER, "of both", NONE)
+) };
+
 const struct schema schema_report = { "Report", FIELDS(
     FIELD("from_s", FIELD_NUMBER, "time", MUST),
     FIELD("to_s", FIELD_NUMBER, "time", MUST),
@@ -571,6 +726,7 @@ const struct schema schema_report = { "Report", FIELDS(
     FIELD("total", FIELD_OBJECT, "of all rows", MUST, .of = &schema_report_row),
     FIELD("rows", FIELD_LIST, "most joules first", MUST, .of = &schema_report_row),
     FIELD("hours", FIELD_LIST, "in their order", MUST, .of = &schema_report_hour),
+    FIELD("services", FIELD_LIST, "by id", MUST, .of = &schema_report_service),
     FIELD("saved", FIELD_OBJECT, "against the shadow policy", NONE, .of = &schema_shadow)
 ) };
 

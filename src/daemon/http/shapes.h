@@ -25,6 +25,7 @@ enum { TARGETS_MAX = 1000 };
 extern const struct schema schema_job_query;
 extern const struct schema schema_job_ref;
 extern const struct schema schema_explain_query;
+extern const struct schema schema_service_query;
 extern const struct schema schema_node_ref;
 extern const struct schema schema_page_query;
 extern const struct schema schema_measurement_query;
@@ -36,6 +37,7 @@ extern const struct schema schema_event_query;
 /* Bodies. */
 extern const struct schema schema_submit;
 extern const struct schema schema_descriptor;
+extern const struct schema schema_scale;
 extern const struct schema schema_observations;
 extern const struct schema schema_commission_ask;
 
@@ -44,6 +46,9 @@ extern const struct schema schema_job;
 extern const struct schema schema_job_whole;
 extern const struct schema schema_jobs;
 extern const struct schema schema_explain;
+extern const struct schema schema_services;
+extern const struct schema schema_service_whole;
+extern const struct schema schema_endpoints;
 extern const struct schema schema_plan;
 extern const struct schema schema_node;
 extern const struct schema schema_nodes;

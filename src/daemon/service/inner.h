@@ -9,6 +9,9 @@
 #include "base/loop.h"
 #include "daemon/service/service.h"
 
+struct endpoints;
+struct upkeep;
+
 struct done_steps {
     int job, gpu_type;
     double time_s, steps;
@@ -40,6 +43,9 @@ struct service_inner {
     bool is_pricing;                  // prices are being found anew, in a child
     double pricing_s;                 // on the stopwatch, since when
     const struct snapshot *priced;    // of this, until the child is there
+
+    struct upkeep *upkeep;          // of services; NULL: not yet
+    struct endpoints *endpoints;    // its
 
     /* Now and then. */
     struct loop_timer flush;       // usage to the store

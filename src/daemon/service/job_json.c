@@ -9,6 +9,7 @@
 #include "catalog/cluster/job.h"
 #include "daemon/http/json_text.h"
 #include "daemon/service/service.h"
+#include "daemon/service/replicas_json.h"
 #include "monitor/energy.h"
 #include "monitor/watch.h"
 
@@ -121,9 +122,13 @@ const char *job_promise(const struct job *j, double speed, double now_s)
 
 static void put_asked(struct api_text *t, const struct service *s, const struct job_spec *p)
 {
+    static const char *const kinds[] = { [JOB_TRAINING] = "training",
+                                         [JOB_INFERENCE] = "inference",
+                                         [JOB_SERVICE] = "service",
+                                         [JOB_REPLICA] = "replica" };
     const struct catalog *c = &s->base.catalog;
 
-    api_put_text(t, "kind", p->kind == JOB_TRAINING ? "training" : "inference");
+    api_put_text(t, "kind", kinds[p->kind]);
     api_put_text(t, "workload", c->workloads[p->workload].name);
     api_put_whole(t, "n_gpus", p->n_gpus);
     api_put_whole(t, "max_gpus", p->max_gpus);
@@ -138,7 +143,8 @@ static void put_asked(struct api_text *t, const struct service *s, const struct 
             api_put_text(t, NULL, c->types[i].name);
     api_put_close(t, ']');
     api_put_number(t, "steps", p->kind == JOB_TRAINING && !p->is_guess ? p->steps : (double)NAN);
-    api_put_number(t, "rate", p->kind == JOB_INFERENCE ? p->rate : (double)NAN);
+    bool has_rate = p->kind == JOB_INFERENCE || p->kind == JOB_SERVICE;
+    api_put_number(t, "rate", has_rate ? p->rate : (double)NAN);
     api_put_number(t, "duration_s", p->kind == JOB_INFERENCE ? p->duration_s : (double)NAN);
     api_put_number(t, "min_throughput", p->min_throughput);
     api_put_time(t, "deadline_s", p->deadline_s);
@@ -169,11 +175,13 @@ static void put_going(struct api_text *t, const struct service *s, const struct 
     if (j->state == JOB_RUNNING && s->watch)
         watch_job(s->watch, j->id, &seen);
     api_put_number(t, "steps_done", seen.has_reported ? seen.steps : j->steps_done);
-    api_put_number(t, "need", job_is_over(j) ? 0 : job_need(j, now_s));
+    bool has_need = !job_is_over(j) && j->spec.kind != JOB_REPLICA;
+    api_put_number(t, "need", has_need ? job_need(j, now_s) : 0);
     api_put_number(t, "speed", seen.speed);
     api_put_number(t, "predicted", b.speed);
     api_put_number(t, "predicted_low", b.low);
-    api_put_text(t, "promise", job_promise(j, seen.speed, now_s));
+    api_put_text(t, "promise",
+                 j->spec.terms ? service_promise(s, j) : job_promise(j, seen.speed, now_s));
     api_put_number(t, "watts", seen.watts);
     api_put_number(t, "joules", s->energy ? energy_job_j(s->energy, j->id) : (double)NAN);
 }
@@ -190,8 +198,10 @@ static const char *reason_of(const struct service *s, const struct job *j)
 {
     if (j->state == JOB_HELD)
         return "held";
-    if (j->state != JOB_WAITING)
+    if (j->state != JOB_WAITING || j->spec.kind == JOB_REPLICA)
         return j->reason;
+    if (j->spec.kind == JOB_SERVICE && strcmp(service_standing(s, j), "waiting") != 0)
+        return NULL;
     enum wait_reason r = cycle_why(&s->cycle, j->id);
     return r == WAIT_NOT ? NULL : wait_reason_name(r);
 }
@@ -210,6 +220,17 @@ static void put_life(struct api_text *t, const struct service *s, const struct j
                   executor_find(&s->cycle.executor, j->id, &run) ? run.n_failures : 0);
 }
 
+/* What makes it a service, or one of its replicas. */
+static void put_service(struct api_text *t, const struct service *s, const struct job *j)
+{
+    bool is_replica = j->spec.kind == JOB_REPLICA;
+
+    api_put_text(t, "serving", j->spec.kind == JOB_SERVICE ? service_standing(s, j) : NULL);
+    api_put_number(t, "service", is_replica ? j->spec.service : (double)NAN);
+    api_put_number(t, "replica", is_replica ? j->spec.replica : (double)NAN);
+    api_put_number(t, "port", is_replica ? j->spec.port : (double)NAN);
+}
+
 static void put_common(struct api_text *t, const struct service *s, const struct job *j,
                        double now_s)
 {
@@ -222,6 +243,7 @@ static void put_common(struct api_text *t, const struct service *s, const struct
     put_going(t, s, j, now_s);
     put_life(t, s, j, now_s);
     api_put_text(t, "reason", reason_of(s, j));
+    put_service(t, s, j);
 }
 
 void job_put(struct api_text *t, const char *key, const struct service *s, const struct job *j,

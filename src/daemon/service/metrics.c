@@ -307,6 +307,9 @@ static void print_watch(const struct service *s, struct buf *out)
     count(out, "gogh_windows_unstable_total", "Times that were too unsteady to measure.",
           w.n_unstable);
     count(out, "gogh_outliers_total", "Measurements left out as outliers.", w.n_outliers);
+    count(out, "gogh_reports_false_total", "Times that a server contradicted itself.", w.n_false);
+    count(out, "gogh_reports_floods_total", "Times that a job was muted for it sent too much.",
+          w.n_floods);
     count(out, "gogh_power_failures_total", "Readings of power that failed.", w.n_power_failures);
 }
 

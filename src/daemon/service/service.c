@@ -26,6 +26,7 @@
 #include "daemon/service/record.h"
 #include "daemon/http/route.h"
 #include "daemon/service/inner.h"
+#include "daemon/service/upkeep.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
 #include "monitor/watch.h"
@@ -258,6 +259,7 @@ static int open_doors(struct service *s, struct err *e)
     s->http = http_create(s->loop, &s->config, s->auth, routes, n_routes, s);
     s->feed = feed_create(s);
     s->decider = decider_create(s);
+    upkeep_create(s);
     return 0;
 }
 
@@ -467,6 +469,7 @@ void service_close(struct service *s)
         service_account(s);
         service_flush(s);
         service_commit(s);
+        upkeep_save_all(s->inner->upkeep);
     }
     decider_destroy(s->decider);
     http_destroy(s->http);    // ends streams, which belong to the feed
@@ -476,6 +479,7 @@ void service_close(struct service *s)
     if (s->loop && (!loop_settle(s->loop, SETTLE_S) || is_training))
         end_without_them();
     record_close(s->record);
+    upkeep_destroy(s->inner->upkeep);
     watch_destroy(s->watch);
     executor_close(&s->cycle.executor);
     if (s->has_cycle)

@@ -18,9 +18,11 @@
 #include "daemon/http/http.h"
 #include "daemon/service/record.h"
 #include "daemon/service/inner.h"
+#include "daemon/service/upkeep.h"
 #include "daemon/submit/submit.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
+#include "monitor/watch.h"
 
 /* Observations taken in per turn, so that a flood of them does not hold the loop: an event costs 6
  * to 15 us to journal (catalog/ledger), a measurement more.
@@ -108,6 +110,7 @@ static void turn_is_safe(struct service *s)
     executor_committed(&s->cycle.executor, true);
     tell_engine(s);
     book_steps(s);
+    upkeep_is_safe(s->inner->upkeep);
     if (s->http)
         http_flush(s->http, NULL);
     if (s->feed)
@@ -196,15 +199,25 @@ static void note_change(struct service *s, int job, enum job_change change)
     in->changes[in->n_changes++] = (struct engine_change){ .change = change, .job = job };
 }
 
+static bool is_kind(const struct service *s, int job, enum job_kind kind)
+{
+    return s->base.ledger.state.jobs[job]->spec.kind == kind;
+}
+
 /* What the engine has to hear of, once it is on disk. */
 static void note_for_engine(struct service *s, const struct event *ev)
 {
+    if (ev->kind != EVENT_JOB_SUBMITTED && ev->kind >= EVENT_JOB_SUBMITTED &&
+        is_kind(s, ev->job, JOB_SERVICE))
+        return;    // it runs nowhere
     if (ev->kind == EVENT_JOB_SUBMITTED)
         note_change(s, s->base.ledger.state.n_jobs - 1, JOB_IS_NEW);
     else if (ev->kind == EVENT_JOB_HELD)
         note_change(s, ev->job, JOB_IS_HELD);
     else if (ev->kind == EVENT_JOB_RELEASED)
         note_change(s, ev->job, JOB_IS_RELEASED);
+    else if (ev->kind == EVENT_JOB_CANCELLED && is_kind(s, ev->job, JOB_REPLICA))
+        note_change(s, ev->job, JOB_IS_CANCELLED);
 }
 
 int service_append(struct service *s, const struct event *ev, struct err *e)
@@ -294,7 +307,7 @@ int service_cancel(struct service *s, int job, struct err *e)
                         .steps_done = s->base.ledger.state.jobs[job]->steps_done };
     int rc = service_append(s, &ev, e);
 
-    if (rc == 0)
+    if (rc == 0 && !s->base.ledger.state.jobs[job]->spec.terms)
         note_change(s, job, JOB_IS_CANCELLED);
     return rc;
 }
@@ -314,6 +327,9 @@ static void on_finding(void *self, const struct finding *f, double abs_error, bo
         record_measure(s->record, &f->measurement);
     if (f->has_profile)
         record_profile(s->record, f->measurement.key.workload, &f->profile, f->event.time_s);
+    if (f->has_served && !f->served->is_false)
+        energy_served(s->energy, f->event.job, f->event.time_s, f->served->n_requests,
+                      f->served->n_late);
     if (isnan(abs_error))
         return;
     s->metrics.n_measurements++;
@@ -329,7 +345,8 @@ void service_on_news(void *self)
     struct service *s = self;
 
     s->inner->has_news = true;
-    service_wake(s);    // an order may have been carried out that a decision waits for
+    if (!watch_only_serves(s->watch))
+        service_wake(s);    // an order may have been carried out that a decision waits for
 }
 
 /* A disk that is full still takes a transaction without content: so something is written. */

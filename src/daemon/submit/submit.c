@@ -124,6 +124,10 @@ static int read_kind(struct submit_reading *r, struct err *e)
     const char *kind = json_text_of(r->body, "kind");
     bool has_rate = json_is_number(json_object_get(r->body, "rate"));
 
+    if (reading_flag(r, "service"))
+        return reading_service(r, e);
+    if (reading_no_service(r, e) < 0)
+        return -EINVAL;
     p->kind = has_rate ? JOB_INFERENCE : JOB_TRAINING;
     if (kind && strcmp(kind, "inference") == 0 && !has_rate)
         return err_set(e, EINVAL, "rate: how many steps/s are asked of it?");
@@ -281,18 +285,18 @@ static int read_promise(struct submit_reading *r, struct err *e)
 
     p->submit_s = r->context->now_s;
     p->n_gpus = (int)reading_number(r, "gpus", 1);
-    p->max_gpus = (int)reading_number(r, "max_gpus", p->n_gpus);
+    p->max_gpus = (int)reading_number(r, "max_gpus", p->terms ? SERVICE_GPUS : p->n_gpus);
     p->priority = (int)reading_number(r, "priority", 0);
     p->urgency = reading_number(r, "urgency", 1);
     p->is_exclusive = reading_flag(r, "exclusive");
     p->min_throughput = reading_number(r, "min_throughput", 0);
-    if (read_types(r, e) < 0 || read_nodes(r, e) < 0)
+    if (read_types(r, e) < 0 || (!p->terms && read_nodes(r, e) < 0))
         return -EINVAL;
     p->steps = reading_number(r, "steps", NAN);
     p->is_guess = p->kind == JOB_TRAINING && isnan(p->steps);
     if (p->is_guess)
         p->steps = guess_steps(r);
-    else if (p->kind == JOB_INFERENCE)
+    else if (p->kind != JOB_TRAINING)
         p->steps = 0;
     return read_deadline(r, e);
 }
@@ -311,14 +315,17 @@ static int read_name(struct submit_reading *r, struct err *e)
     const struct state *s = r->context->state;
     struct job_spec *p = &r->out->spec;
     const char *name = json_text_of(r->body, "name");
+    bool is_service = reading_flag(r, "service");
 
     if (!name) {
-        p->name = arena_printf(r->arena, "job-%d", s->n_jobs);
+        const char *what = is_service ? "service" : "job";
+        p->name = arena_printf(r->arena, "%s-%d", what, s->n_jobs);
         for (int i = 2; reading_is_taken(s, p->name); i++)
-            p->name = arena_printf(r->arena, "job-%d-%d", s->n_jobs, i);
+            p->name = arena_printf(r->arena, "%s-%d-%d", what, s->n_jobs, i);
         return 0;
     }
-    if (reading_check_name("name", name, e) < 0)
+    if (reading_check_name("name", name, e) < 0 ||
+        (is_service && reading_service_name(name, e) < 0))
         return -EINVAL;
     if (strspn(name, "0123456789") == strlen(name))
         return err_set(e, EINVAL, "name: '%.60s' would be taken for a job's number; add a letter",
@@ -388,6 +395,8 @@ static int read_new(struct submit_reading *r, struct err *e)
         rc = read_kind(r, e);
     if (rc == 0)
         rc = reading_workload(r, e);
+    if (rc == 0 && r->out->spec.terms)
+        rc = reading_service_workload(r, e);
     if (rc == 0)
         rc = read_promise(r, e);
     if (rc == 0)

@@ -94,7 +94,7 @@ static int read_descriptor(struct submit_reading *r, json_t *descriptor, struct 
     if (submit_describe(r->arena, descriptor, &w, e) < 0)
         return err_prefix(e, "descriptor");
     if (!json_object_get(descriptor, "inference"))
-        w.is_inference = r->out->spec.kind == JOB_INFERENCE;
+        w.is_inference = r->out->spec.kind != JOB_TRAINING;
     use_new(r, &w);
     if (r->context->caller->scope >= SCOPE_OPERATE)
         r->out->is_new_workload = true;    // it may tell what was not known, for others too
@@ -179,7 +179,7 @@ static int use_unknown(struct submit_reading *r, const char *model, struct varia
     workload_init(&w, workload_name(r->arena, model, asked.batch));
     w.batch = asked.batch;
     w.precision = asked.precision;
-    w.is_inference = r->out->spec.kind == JOB_INFERENCE;
+    w.is_inference = r->out->spec.kind != JOB_TRAINING;
     if (reading_check_name("workload", w.name, e) < 0)
         return -EINVAL;
     use_new(r, &w);
@@ -271,7 +271,7 @@ static int name_by_command(struct submit_reading *r, struct err *e)
     if (!text_is_name(slice_of(name)))
         return err_set(e, EINVAL, "workload: what does it run? Its command makes no name");
     workload_init(&w, name);
-    w.is_inference = r->out->spec.kind == JOB_INFERENCE;
+    w.is_inference = r->out->spec.kind != JOB_TRAINING;
     use_new(r, &w);
     return 0;
 }

@@ -228,6 +228,10 @@ static void hold_against_schema(const char *what, const struct route *r, const s
     "{\"name\":\"second\",\"workload\":\"resnet50\",\"batch\":32,\"steps\":100,\"min_throughput\":1," \
     "\"types\":[\"v100\"],\"argv\":[\"true\"],\"env\":{\"A\":\"b\"}}"
 
+#define SERVICE                                                                                  \
+    "{\"name\":\"web\",\"service\":true,\"rate\":40,\"p99_s\":0.2,\"max_gpus\":4,\"hold\":true," \
+    "\"workload\":\"resnet50-infer\",\"argv\":[\"true\"]}"
+
 #define PROGRAMS(a, b) "{\"programs\":[{\"workload\":\"" a "\"},{\"workload\":\"" b "\"}]"
 #define ABOUT(gpu, w)                                                                  \
     "{\"programs\":[],\"pairs\":0,\"targets\":[{\"gpu\":\"" gpu "\",\"workload\":\"" w \
@@ -327,7 +331,26 @@ static const struct {
     { "POST", "/v1/commission", ABOUT("v100", "unheard-of"), NULL, 400,
       "targets[0]: there is no workload" },
     { "GET", "/v1/workloads?after=2", NULL, NULL, 200, "\"next\":null" },
-    { "GET", "/metrics", NULL, NULL, 200, "gogh_jobs{state=\"cancelled\"} 2\n" },
+
+    { "GET", "/v1/services", NULL, NULL, 200, "\"total\":0" },
+    { "POST", "/v1/jobs", SERVICE, NULL, 201, "\"serving\":\"held\"" },
+    { "GET", "/v1/jobs/web", NULL, NULL, 200, "\"kind\":\"service\"" },
+    { "GET", "/v1/services", NULL, NULL, 200, "\"promised_rate\":40" },
+    { "GET", "/v1/services/web", NULL, NULL, 200, "\"places\":[{\"type\":\"k80\"" },
+    { "GET", "/v1/services/first", NULL, NULL, 404, "is no service" },
+    { "GET", "/v1/services/nowhere", NULL, NULL, 404, "no job 'nowhere'" },
+    { "GET", "/v1/services/web/endpoints", NULL, NULL, 200, "\"endpoints\":[]" },
+    { "POST", "/v1/services/web/scale", "{\"rate\":80}", NULL, 200, "\"promised_rate\":80" },
+    { "POST", "/v1/services/web/scale", "{\"max_gpus\":2}", NULL, 200, "\"max_gpus\":2" },
+    { "GET", "/v1/services/web", NULL, NULL, 200, "\"promised_rate\":80" },
+    { "POST", "/v1/services/web/scale", "{}", NULL, 400, "scale to what?" },
+    { "POST", "/v1/services/web/scale", "{\"max_gpus\":65}", NULL, 400, "max_gpus" },
+    { "POST", "/v1/services/first/scale", "{\"rate\":1}", NULL, 404, "is no service" },
+    { "POST", "/v1/jobs/web/cancel", NULL, NULL, 200, "\"serving\":\"ended\"" },
+    { "POST", "/v1/services/web/scale", "{\"rate\":9}", NULL, 409, "ended already" },
+    { "GET", "/v1/services", NULL, NULL, 200, "\"total\":0" },
+    { "GET", "/v1/services?ended=1", NULL, NULL, 200, "\"state\":\"ended\"" },
+    { "GET", "/metrics", NULL, NULL, 200, "gogh_jobs{state=\"cancelled\"} 3\n" },
 };
 enum { N_DAY = sizeof day / sizeof *day };
 
@@ -451,6 +474,14 @@ EACH(jobs_are_changed_by_owners_and_operators, hands)
                       a.status, buf_text(&a.body));
         answer_release(&a);
     }
+}
+
+EACH(and_so_are_services, hands)
+{
+    struct answer a = ask("POST", "/v1/services/web/scale", hands[_i].who, "{\"rate\":1}", NULL);
+    ck_assert_msg(a.status == hands[_i].want, "scaled by %s: %d\n%.300s", hands[_i].name, a.status,
+                  buf_text(&a.body));
+    answer_release(&a);
 }
 
 /* ---- events ---- */

@@ -40,6 +40,7 @@ static const struct {
 } changes[] = {
     { "submitJob", SCOPE_SUBMIT },
     { "cancelJob", SCOPE_SUBMIT },
+    { "scaleService", SCOPE_SUBMIT },
     { "holdJob", SCOPE_SUBMIT },
     { "releaseJob", SCOPE_SUBMIT },
     { "drainNode", SCOPE_OPERATE },

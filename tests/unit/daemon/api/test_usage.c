@@ -13,12 +13,55 @@
 static struct world world;
 static struct usage usage;
 
-/* Jobs 0 and 1 are ada's, 2 is bob's; w1 and w2 are their workloads. */
+static void submit(const struct job_spec *spec)
+{
+    struct err e = { 0 };
+    const struct event ev = { .kind = EVENT_JOB_SUBMITTED, .spec = spec };
+
+    ck_assert_msg(ledger_append(&world.ledger, &ev, 1, &e) == 0, "%s", e.text);
+}
+
+static const struct job_spec served = { .owner = "eve",
+                                        .workload = 1,
+                                        .rate = 10,
+                                        .deadline_s = NAN,
+                                        .n_gpus = 1,
+                                        .max_gpus = 1,
+                                        .service = -1 };
+
+static void add_service(const char *name, double latency_s)
+{
+    struct job_spec spec = served;
+
+    spec.kind = JOB_SERVICE;
+    spec.name = name;
+    spec.terms = &(struct service_terms){ .latency_s = latency_s };
+    submit(&spec);
+}
+
+static void add_replica(const char *name, int service)
+{
+    struct job_spec spec = served;
+
+    spec.kind = JOB_REPLICA;
+    spec.name = name;
+    spec.service = service;
+    spec.terms = &(struct service_terms){ .latency_s = 0.2 };
+    submit(&spec);
+}
+
+/* Jobs 0 and 1 are ada's, 2 is bob's; w1 and w2 are their workloads. Jobs 3 and 4 are services, 5
+ * and 6 replicas of the first.
+ */
 static void setup(void)
 {
     world_init(&world, "type v100\ntype k80\nworkload w1\nworkload w2\nnode n v100 k80\n"
                        "job a w1 steps=1 owner=ada\njob b w2 steps=1 owner=ada\n"
                        "job c w2 steps=1 owner=bob\n");
+    add_service("web", 0.2);
+    add_service("idle", 0.1);
+    add_replica("web.0", 3);
+    add_replica("web.1", 3);
     usage_init(&usage);
 }
 
@@ -32,10 +75,13 @@ FIXTURE(setup, teardown)
 
 /* Types are 1 (v100) and 2 (k80), as a catalog without a store has them. */
 static const struct row_usage rows[] = {
-    { 0, 0, 1, 100, 10, 5, 50, 10, 10, 2, .2, 2 }, { 0, 1, 2, 200, 20, 6, 60, 10, 5, 0, 0, 0 },
-    { 0, -1, 1, 0, 30, 0, 0, 0, 0, 0, 0, 0 },      { 3600, 0, 1, 300, 40, 7, 70, 0, 0, 2, .4, 1 },
-    { 3600, 0, 2, 1, 0, 1, 1, 0, 0, 0, 0, 0 },     { 3600, 2, 2, 400, 50, 8, 80, 20, 20, 1, .5, 0 },
-    { 7200, 2, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0 },
+    { 0, 0, 1, 100, 10, 5, 50, 10, 10, 2, .2, 2, 0, 0 },
+    { 0, 1, 2, 200, 20, 6, 60, 10, 5, 0, 0, 0, 0, 0 },
+    { 0, -1, 1, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { 3600, 0, 1, 300, 40, 7, 70, 0, 0, 2, .4, 1, 0, 0 },
+    { 3600, 0, 2, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0 },
+    { 3600, 2, 2, 400, 50, 8, 80, 20, 20, 1, .5, 0, 0, 0 },
+    { 7200, 2, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0 },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -161,6 +207,7 @@ TEST(a_report_is_as_its_schema_says)
         json_object_set_new(o, "to_s", json_real(1));
         json_object_set_new(o, "by", json_string(usage_by_names[by]));
         json_object_set_new(o, "saved", json_null());
+        json_object_set_new(o, "services", usage_services_json(&usage, &world.ledger.state, 0, 1));
         ck_assert_msg(schema_check(&schema_report, o, &e) == 0, "%s", e.text);
         json_decref(o);
         add_all();
@@ -191,4 +238,39 @@ TEST(hours_of_a_period_come_from_the_store)
     ck_assert_double_eq(usage_joules(&usage.total), 791);
     store_close(s);
     scratch_remove(dir);
+}
+
+/* ---- services ---- */
+
+/* Two replicas in three hours: of all requests of an hour 1 % may be late. */
+static const struct row_usage answers[] = {
+    { .hour_s = 0, .job = 5, .gpu_type = 1, .active_j = 1000, .gpu_s = 10, .requests = 500 },
+    { .hour_s = 0, .job = 6, .gpu_type = 2, .idle_j = 500, .requests = 500, .late = 10 },
+    { .hour_s = 3600, .job = 5, .gpu_type = 1, .active_j = 400, .requests = 900, .late = 10 },
+    { .hour_s = 3600, .job = 0, .gpu_type = 1, .active_j = 7 },
+    { .hour_s = 7200, .job = 6, .gpu_type = 2, .active_j = 100 },
+};
+
+TEST(services_are_judged_by_the_hour)
+{
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        usage_add(&usage, &answers[i]);
+    json_t *list = usage_services_json(&usage, &world.ledger.state, 0, 10000);
+    ck_assert_int_eq((int)json_array_size(list), 1);    // the other one used nothing
+    json_t *web = json_array_get(list, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(web, "name")), "web");
+    ck_assert_double_eq(number(web, "requests"), 1900);
+    ck_assert_double_eq(number(web, "late"), 20);
+    ck_assert_double_eq(number(web, "hours"), 2);
+    ck_assert_double_eq(number(web, "kept_hours"), 1);
+    ck_assert_double_eq(number(web, "joules"), 2000);
+    ck_assert_double_eq(number(web, "watts"), 0.2);
+    ck_assert_double_eq_tol(number(web, "joules_per_1000_requests"), 2000 / 1.9, 1e-9);
+    json_t *whole = report(BY_OWNER);
+    json_object_update_new(whole, json_pack("{s:o, s:i, s:i, s:s, s:n}", "services", list, "from_s",
+                                            0, "to_s", 10000, "by", "owner", "saved"));
+    ck_assert_msg(schema_check(&schema_report, whole, &e) == 0, "%s", e.text);
+    json_decref(whole);
 }

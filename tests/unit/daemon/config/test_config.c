@@ -378,6 +378,7 @@ static const struct {
     { "all is well", "", 0, "" },
     { "no directory for the store", "store %d/none/g.db\n", 1, "store: the directory '" },
     { "runs where a file is", "run_dir %d/file\n", 1, "is no directory" },
+    { "endpoints where a file is", "services_dir %d/file\n", 1, "services_dir: '" },
     { "a file where the socket is to be", "reports %d/file\n", 1, "no socket" },
     { "no way in", "socket none\nreports %d/r\n", 1, "nobody can reach it" },
     { "no tokens file", "tokens %d/none\n", 1, "gogh token new" },

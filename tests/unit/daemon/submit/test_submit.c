@@ -103,6 +103,24 @@ static int submit_as(const struct caller *who, const char *text, const char *key
 
 /* ---- what is accepted ---- */
 
+static void tell_terms(struct buf *b, const struct job_spec *p)
+{
+    const struct service_terms *t = p->terms;
+
+    buf_printf(b, " rate=%g", p->rate);
+    if (t->latency_s > 0)
+        buf_printf(b, " p99=%g", t->latency_s);
+    if (t->ttft_s > 0)
+        buf_printf(b, " ttft=%g tpot=%g", t->ttft_s, t->tpot_s);
+    if (t->max_batch)
+        buf_printf(b, " batch=%d", t->max_batch);
+    if (t->load_s > 0)
+        buf_printf(b, " load=%g", t->load_s);
+    buf_printf(b, "%s%s%s%s%s", t->is_unmoved ? " unmoved" : "", t->probe ? " probe=" : "",
+               t->probe ? t->probe : "", t->metrics ? " metrics=" : "",
+               t->metrics ? t->metrics : "");
+}
+
 static const char *told(const struct submit *s)
 {
     const struct job_spec *p = &s->spec;
@@ -112,12 +130,16 @@ static const char *told(const struct submit *s)
 
     buf_init(&b, 4096);
     buf_printf(&b, "%s/%s %s %s%s", p->owner, p->name,
-               p->kind == JOB_TRAINING ? "training" : "inference", s->is_new_workload ? "+" : "",
-               workload);
+               p->kind == JOB_TRAINING    ? "training"
+               : p->kind == JOB_INFERENCE ? "inference"
+                                          : "service",
+               s->is_new_workload ? "+" : "", workload);
     if (p->kind == JOB_TRAINING)
         buf_printf(&b, " steps=%g%s", p->is_guess ? 0 : p->steps, p->is_guess ? "?" : "");
-    else
+    else if (!p->terms)
         buf_printf(&b, " rate=%g for=%g", p->rate, p->duration_s);
+    else
+        tell_terms(&b, p);
     if (p->min_throughput > 0)
         buf_printf(&b, " min=%g", p->min_throughput);
     if (!isnan(p->deadline_s))
@@ -196,6 +218,22 @@ static const struct {
       "{\"name\":\"n\",\"workload\":\"plain\",\"steps\":5,\"priority\":-3,\"urgency\":2.5,\"exclusive\":true,"
       "\"types\":[\"Tesla K80\"],\"hold\":true," RUN "}",
       "ada/n training plain steps=5 gpus=1..1 priority=-3 urgency=2.5 types=2 exclusive held" },
+    { "a service", "{\"service\":true,\"rate\":40,\"p99_s\":0.2," RUN "}",
+      "ada/service-2 service +ada: run rate=40 p99=0.2 gpus=1..8" },
+    { "a service of a language model",
+      "{\"service\":true,\"kind\":\"inference\",\"workload\":\"llama-7b\",\"rate\":2,"
+      "\"ttft_s\":0.5,\"tpot_s\":0.05,\"max_gpus\":3," RUN "}",
+      "ada/service-2 service +llama-7b (batch size 8) rate=2 ttft=0.5 tpot=0.05 "
+      "gpus=1..3" },
+    { "all that a service may say",
+      "{\"service\":true,\"name\":\"web\",\"workload\":\"unheard-of\",\"rate\":40,\"p99_s\":0.2,"
+      "\"max_batch\":16,\"load_time_s\":60,\"no_move\":true,\"probe\":\"/healthz\","
+      "\"metrics\":\"/metrics\",\"types\":[\"v100\"],\"hold\":true," RUN "}",
+      "ada/web service +unheard-of rate=40 p99=0.2 batch=16 load=60 unmoved probe=/healthz "
+      "metrics=/metrics gpus=1..8 types=1 held" },
+    { "what is no service may say so",
+      "{\"service\":false,\"workload\":\"plain\",\"steps\":5," RUN "}",
+      "ada/job-2 training plain steps=5 gpus=1..1" },
     { "the name of a job that has ended is free",
       "{\"name\":\"done\",\"workload\":\"plain\"," RUN "}",
       "ada/done training plain steps=0? gpus=1..1" },
@@ -273,6 +311,45 @@ static const struct {
     { "a relative directory", "{\"workload\":\"plain\",\"cwd\":\"here\"," RUN "}", EINVAL, "cwd" },
     { "an owner, by who may not", "{\"owner\":\"bob\",\"workload\":\"plain\"," RUN "}", EACCES,
       "operate" },
+    { "a service without a rate", "{\"service\":true,\"p99_s\":0.2," RUN "}", EINVAL,
+      "rate: how many requests/s" },
+    { "a service without a promise", "{\"service\":true,\"rate\":4," RUN "}", EINVAL,
+      "p99_s: within how many seconds" },
+    { "a service with two promises",
+      "{\"service\":true,\"rate\":4,\"p99_s\":1,\"ttft_s\":1,\"tpot_s\":1," RUN "}", EINVAL,
+      "keep one" },
+    { "half a promise of a language model", "{\"service\":true,\"rate\":4,\"ttft_s\":1," RUN "}",
+      EINVAL, "tpot_s: and how long" },
+    { "the other half", "{\"service\":true,\"rate\":4,\"tpot_s\":1," RUN "}", EINVAL,
+      "ttft_s: and within" },
+    { "a latency of no time", "{\"service\":true,\"rate\":4,\"p99_s\":0," RUN "}", EINVAL,
+      "p99_s" },
+    { "steps of a service", "{\"service\":true,\"rate\":4,\"p99_s\":1,\"steps\":5," RUN "}", EINVAL,
+      "steps: a service goes on" },
+    { "a deadline of a service",
+      "{\"service\":true,\"rate\":4,\"p99_s\":1,\"deadline\":2000," RUN "}", EINVAL,
+      "deadline: a service promises" },
+    { "a minimum throughput of a service",
+      "{\"service\":true,\"rate\":4,\"p99_s\":1,\"min_throughput\":5," RUN "}", EINVAL,
+      "min_throughput: a service promises" },
+    { "a gang as a replica", "{\"service\":true,\"rate\":4,\"p99_s\":1,\"gpus\":2," RUN "}", EINVAL,
+      "say max_gpus" },
+    { "more replicas than there may be",
+      "{\"service\":true,\"rate\":4,\"p99_s\":1,\"max_gpus\":65," RUN "}", EINVAL, "at most 64" },
+    { "a service that trains",
+      "{\"service\":true,\"kind\":\"training\",\"rate\":4,\"p99_s\":1," RUN "}", EINVAL,
+      "a service is inference" },
+    { "a workload that trains",
+      "{\"service\":true,\"workload\":\"resnet50\",\"rate\":4,\"p99_s\":1," RUN "}", EINVAL,
+      "is known as training" },
+    { "a probe that is no path",
+      "{\"service\":true,\"rate\":4,\"p99_s\":1,\"probe\":\"healthz\"," RUN "}", EINVAL,
+      "as /healthz" },
+    { "a name that is no file's",
+      "{\"service\":true,\"name\":\"a/b\",\"rate\":4,\"p99_s\":1," RUN "}", EINVAL,
+      "name: a service's is a file's" },
+    { "a latency of a job", "{\"workload\":\"plain\",\"p99_s\":1," RUN "}", EINVAL,
+      "p99_s: only a service" },
     { "a signal that is none", "{\"workload\":\"plain\",\"checkpoint_signal\":\"KILL\"," RUN "}",
       EINVAL, "checkpoint_signal" },
 };
