@@ -4,6 +4,9 @@
 _gogh_jobs() {
     gogh jobs --json 2>/dev/null | grep -o '"id": *[0-9]*' | grep -o '[0-9]*' | tr '\n' ' '
 }
+_gogh_services() {
+    gogh services 2>/dev/null | sed -n '2,$s/^ *[0-9]* *\([^ ]*\).*/\1/p' | tr '\n' ' '
+}
 _gogh_nodes() {
     gogh nodes 2>/dev/null | sed -n '2,/^$/s/ .*//p' | tr '\n' ' '
 }
@@ -11,7 +14,7 @@ _gogh_nodes() {
 _gogh_words() {
     local options='--help'
     case "$1" in
-    submit | jobs | show | logs | explain | cancel | hold | release | nodes | top | plan | report | shadow | commission)
+    submit | jobs | services | scale | show | logs | explain | cancel | hold | release | nodes | top | plan | report | shadow | commission)
         options+=' --json --socket --url --cacert'
         ;;
     esac
@@ -20,9 +23,12 @@ _gogh_words() {
         options+=' --workload --batch --precision --new-workload --descriptor --name --kind --steps --rate --duration'
         options+=' --min-throughput --deadline --gpus --max-gpus --types --exclusive --one-node --nodes --priority --urgency'
         options+=' --env --cwd --stdout --stderr --timeout --retries --cpus --mem-mib --checkpoint-signal --grace --hold'
+        options+=' --service --p99 --ttft --tpot --max-batch --load-time --no-move --probe --metrics'
         options+=' --owner --key --wait --'
         ;;
-    jobs) options+=' --state --owner --mine --all' ;;
+    jobs) options+=' --state --owner --mine --replicas --all' ;;
+    services) options+=' --all' ;;
+    scale) options+=" --rate --max-gpus $(_gogh_services)" ;;
     show | cancel | hold | release) options+=" $(_gogh_jobs)" ;;
     logs) options+=" --err --path $(_gogh_jobs)" ;;
     explain) options+=" --at $(_gogh_jobs)" ;;
@@ -50,7 +56,7 @@ _gogh_words() {
         list) options+=' --json' ;;
         esac
         ;;
-    tick) options+=' --unfit' ;;
+    tick) options+=' --unfit --ready --requests --late --queued --batches --busy' ;;
     import)
         options+=' --db --campaign --sharing --json'
         case "$2" in
@@ -107,13 +113,13 @@ _gogh_words() {
     bench)
         options+=' --json'
         case "$2" in
-        '' | -*) options+=' import open events simulate estimate sharing network study optimize serve --runs' ;;
+        '' | -*) options+=' import open events simulate estimate sharing services network study optimize serve --runs' ;;
         optimize) options+=' --rows --seeds --scale --prove' ;;
         serve) options+=' --rows --runs --scale' ;;
-        *) options+=' import open events simulate estimate sharing network study --runs' ;;
+        *) options+=' import open events simulate estimate sharing services network study --runs' ;;
         esac
         ;;
-    help) options='submit jobs show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise whatif replay demo bench' ;;
+    help) options='submit jobs services scale show logs explain cancel hold release nodes top plan report shadow commission config token tick import catalog predict eval train optimize trace simulate study advise whatif replay demo bench' ;;
     version) options='' ;;
     esac
     echo "$options"
@@ -127,25 +133,26 @@ _gogh() {
     ((COMP_CWORD == 2)) && verb=''
     case "$before" in
     --policy)
-        words='gogh gogh-oracle greedy watts gavel gavel-cost pack eaco fifo-promise fifo-fastest fifo-random fifo-first slurm'
+        words='gogh gogh-oracle greedy watts gavel gavel-cost pack eaco fifo-promise fifo-fastest fifo-random fifo-first slurm static-peak autoscaler'
         [ "$command" = study ] && words+=' bound'
         ;;
     --state) words='waiting held running finished failed cancelled' ;;
     --scope) words='read submit operate admin' ;;
-    --by) words='owner workload gpu_type' ;;
+    --by) words='owner workload gpu_type service' ;;
     --kind) words='training inference' ;;
     --checkpoint-signal) words='TERM USR1 none' ;;
     --owner) words=$(compgen -u) ;;
     --env) words=$(compgen -e) ;;
     --types) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
     --descriptor | --tokens | --cwd | --stdout | --stderr | --socket | --cacert | --html | --programs | --dir) ;;
+    --p99 | --ttft | --tpot | --max-batch | --load-time | --probe | --metrics) return ;;
     --name | --steps | --duration | --min-throughput | --deadline | --gpus | --max-gpus | --priority | --urgency) return ;;
     --timeout | --retries | --cpus | --mem-mib | --grace | --key | --url | --at | --every | --from | --to | --pairs | --minutes) return ;;
     --scenario | --show) words=$(gogh study --list 2>/dev/null | sed -n '2,$s/ .*//p') ;;
     --limits) words='no yes both' ;;
     --without) words='types sharing moving sleep limits joules' ;;
     --sharing) words='exclusive timeslice mps mig unknown' ;;
-    --split) words='job family gpu campaign site' ;;
+    --split) words='job family gpu campaign site serving' ;;
     --precision) words='fp32 tf32 fp16 bf16 fp8 int8' ;;
     --choose)
         words='active'

@@ -164,7 +164,7 @@ static int parse(struct cmd_call *call, int argc, char **argv)
 {
     const struct cmd *c = call->cmd;
     char **command = c->takes_command ? cut_command(&argc, argv) : NULL;
-    struct option longs[48];
+    struct option longs[64];
     int answer, status = 0;
 
     assert(c->n_options + 2 <= CMD_COUNT(longs));

@@ -79,7 +79,7 @@ extern const struct cmd cmd_advise, cmd_whatif;
 /* Those that ask a daemon, but for config and token. */
 extern const struct cmd cmd_submit, cmd_jobs, cmd_show, cmd_logs, cmd_cancel, cmd_hold, cmd_release;
 extern const struct cmd cmd_nodes, cmd_top, cmd_plan, cmd_explain, cmd_report, cmd_shadow;
-extern const struct cmd cmd_config, cmd_token, cmd_commission;
+extern const struct cmd cmd_config, cmd_token, cmd_commission, cmd_services, cmd_scale;
 
 extern const struct cmd cmd_tick;    // inside a job
 

@@ -7,12 +7,12 @@
 #include "cli/cmd.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_submit,   &cmd_jobs,       &cmd_show,   &cmd_logs,   &cmd_explain,  &cmd_cancel,
-    &cmd_hold,     &cmd_release,    &cmd_nodes,  &cmd_top,    &cmd_plan,     &cmd_report,
-    &cmd_shadow,   &cmd_commission, &cmd_config, &cmd_token,  &cmd_tick,     &cmd_import,
-    &cmd_catalog,  &cmd_predict,    &cmd_eval,   &cmd_train,  &cmd_optimize, &cmd_trace,
-    &cmd_simulate, &cmd_study,      &cmd_advise, &cmd_whatif, &cmd_replay,   &cmd_demo,
-    &cmd_bench,
+    &cmd_submit,   &cmd_jobs,    &cmd_show,     &cmd_logs,       &cmd_explain, &cmd_cancel,
+    &cmd_hold,     &cmd_release, &cmd_services, &cmd_scale,      &cmd_nodes,   &cmd_top,
+    &cmd_plan,     &cmd_report,  &cmd_shadow,   &cmd_commission, &cmd_config,  &cmd_token,
+    &cmd_tick,     &cmd_import,  &cmd_catalog,  &cmd_predict,    &cmd_eval,    &cmd_train,
+    &cmd_optimize, &cmd_trace,   &cmd_simulate, &cmd_study,      &cmd_advise,  &cmd_whatif,
+    &cmd_replay,   &cmd_demo,    &cmd_bench,
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

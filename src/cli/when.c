@@ -21,12 +21,16 @@ double when_now(void)
 
 /* ---- reading ---- */
 
-static double unit_of(char c)
+/* The unit that 'p' begins with, in seconds, and its length; NaN: none. */
+static double unit_of(const char *p, size_t *len)
 {
     static const char names[] = "smhd";
     static const double seconds[] = { 1, 60, 3600, 86400 };
-    const char *at = c != '\0' ? strchr(names, c) : NULL;
+    const char *at = *p != '\0' ? strchr(names, *p) : NULL;
 
+    *len = strncmp(p, "ms", 2) == 0 ? 2 : 1;
+    if (*len == 2)
+        return 1e-3;
     return at != NULL ? seconds[at - names] : (double)NAN;
 }
 
@@ -38,13 +42,13 @@ static bool read_duration(const char *p, double *out_s)
     if (text_to_double(slice_of(p), out_s) == 0)
         return *out_s >= 0;
     while (*p != '\0') {
-        size_t len = strspn(p, "0123456789.");
-        double v;
+        size_t len = strspn(p, "0123456789."), unit_len;
+        double v, unit = unit_of(p + len, &unit_len);
 
-        if (text_to_double((struct slice){ p, len }, &v) < 0 || isnan(unit_of(p[len])))
+        if (text_to_double((struct slice){ p, len }, &v) < 0 || isnan(unit))
             return false;
-        sum += v * unit_of(p[len]);
-        p += len + 1;
+        sum += v * unit;
+        p += len + unit_len;
     }
     *out_s = sum;
     return true;
@@ -54,7 +58,8 @@ int when_duration(const char *text, double *out_s, struct err *e)
 {
     if (text[0] != '\0' && read_duration(text, out_s))
         return 0;
-    return err_set(e, EINVAL, "'%s' is no duration; want seconds, or 90s, 5m, 2h, 1d12h", text);
+    return err_set(e, EINVAL, "'%s' is no duration; want seconds, or 200ms, 90s, 5m, 2h, 1d12h",
+                   text);
 }
 
 static double of_parts(struct tm *tm, bool is_utc)

@@ -7,7 +7,7 @@
 struct arena;
 struct err;
 
-/* "90", "90s", "5m", "2h", "1d12h": seconds, of at least 0. */
+/* "90", "200ms", "90s", "5m", "2h", "1d12h": seconds, of at least 0. */
 int when_duration(const char *text, double *out_s, struct err *e);
 
 /* A time as seconds since 1970: "2026-11-16 18:00[:30]" (or with a 'T', a 'Z' at the end for UTC),

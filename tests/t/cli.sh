@@ -15,7 +15,7 @@ for c in $commands; do
     grep -q 'no-such-option' "$dir/err"
 done
 expect 0 bench --help
-grep -q 'estimate|study' "$dir/out"
+grep -q 'estimate|services' "$dir/out"
 expect 0 simulate --help
 ! grep -q daemon "$dir/out" || exit 1
 expect 0 version

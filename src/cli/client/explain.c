@@ -9,6 +9,7 @@
 #include "cli/client/client.h"
 #include "cli/cmd.h"
 #include "cli/client/jobs.h"
+#include "cli/client/services.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -16,7 +17,9 @@ static const char help[] =
     "Why a job is here and not there: every kind of place it could have had when the decision was\n"
     "made, with the speed that was predicted and its interval, watts, how far that is above the\n"
     "promise, what it would cost a neighbour, and the verdict. For a job that waits: for what,\n"
-    "and when it may start. As recorded with the decision, not worked out afterwards.\n"
+    "and when it may start. As recorded with the decision, not worked out afterwards. For a\n"
+    "service: how many requests a second it is to hold and from what that is known, what each\n"
+    "GPU type holds, where its replicas are, and which neighbours they cannot have; as of now.\n"
     "\n"
     "  --at TIME        the decision in force then: \"2026-11-16 18:00\", 18:00 or "
     "-2h\n" CLIENT_HELP "\n"
@@ -145,6 +148,9 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     double at_s;
     json_t *x, *job = NULL;
 
+    if (at == NULL && client_get(c, about, &job, e) == 0 && services_is(job))
+        return client_show(c, arena_printf(a, "/v1/services/%s", cell_text(a, job, "id")),
+                           services_explain, e);
     if (at != NULL) {
         if (when_time(at, when_now(), false, &at_s, e) < 0)
             return err_prefix(e, "--at");
@@ -155,7 +161,7 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     if (client_options.is_json)
         printf("%s\n", client_text(c));
     else
-        print_page(a, x, client_get(c, about, &job, e) == 0 ? job : NULL);
+        print_page(a, x, job || client_get(c, about, &job, e) == 0 ? job : NULL);
     return 0;
 }
 

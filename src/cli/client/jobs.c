@@ -11,6 +11,7 @@
 #include "cli/client/client.h"
 #include "cli/cmd.h"
 #include "cli/client/jobs.h"
+#include "cli/client/services.h"
 #include "cli/table.h"
 #include "cli/when.h"
 
@@ -21,6 +22,7 @@ static const char jobs_help[] =
     "  --state S        only these: waiting, held, running, finished, failed or cancelled\n"
     "  --owner NAME     only jobs of this owner\n"
     "  --mine           only your own\n"
+    "  --replicas       also the replicas of services\n"
     "  --all            all that ever were\n" CLIENT_HELP "\n"
     "Examples:\n"
     "  gogh jobs\n"
@@ -28,7 +30,7 @@ static const char jobs_help[] =
 
 static const char show_help[] =
     "Everything about one job: what was asked, where it runs, how fast, at what energy; its\n"
-    "command and where its output is.\n"
+    "command and where its output is. Of a service: what comes, what it holds, its replicas.\n"
     "\n" CLIENT_HELP "\n"
     "Examples:\n"
     "  gogh show 12\n"
@@ -147,6 +149,8 @@ static const char *where(struct arena *a, const json_t *job)
 {
     const char *beyond = jobs_beyond(a, job);
 
+    if (services_is(job) && json_is_null(json_object_get(job, "reason")))
+        return "'gogh services' shows its replicas";
     if (json_array_size(json_object_get(job, "gpus")) > 0)
         return cell_list(a, job, "gpus");
     return beyond != NULL ? arena_printf(a, "gang size: %s", beyond) : cell_text(a, job, "reason");
@@ -158,7 +162,10 @@ static void put_row(struct table *t, const json_t *job, double now_s)
     double ended_s = json_number_of(job, "ended_s");
     double since_s = json_number_of(job, "started_s");
 
-    table_put_fields(t, job, "id name owner state workload #speed #need promise #watts *joules");
+    table_put_fields(t, job, "id name owner");
+    table_put(t, services_is(job) ? arena_printf(a, "service: %s", cell_text(a, job, "serving"))
+                                  : cell_text(a, job, "state"));
+    table_put_fields(t, job, "workload #speed #need promise #watts *joules");
     table_put(t, when_text(a, (isfinite(ended_s) ? ended_s : now_s) -
                                   (isfinite(since_s) ? since_s : json_number_of(job, "submit_s"))));
     table_put(t, where(a, job));
@@ -200,15 +207,13 @@ static const char *myself(struct arena *a)
 
 static struct {
     const char *state, *owner;
-    bool is_mine, is_all;
+    bool is_mine, is_all, has_replicas;
 } filter;
 
 static const struct cmd_option jobs_options[] = {
-    CMD_TEXT("state", filter.state),
-    CMD_TEXT("owner", filter.owner),
-    CMD_FLAG("mine", filter.is_mine),
-    CMD_FLAG("all", filter.is_all),
-    CLIENT_OPTIONS,
+    CMD_TEXT("state", filter.state),           CMD_TEXT("owner", filter.owner),
+    CMD_FLAG("mine", filter.is_mine),          CMD_FLAG("all", filter.is_all),
+    CMD_FLAG("replicas", filter.has_replicas), CLIENT_OPTIONS,
 };
 
 static int check_jobs(const struct cmd_call *call)
@@ -239,12 +244,21 @@ static int list(struct client *c, json_t *jobs, struct err *e)
     return rc;
 }
 
+static void drop_replicas(json_t *jobs)
+{
+    for (size_t i = json_array_size(jobs); i-- > 0;)
+        if (services_is_replica(json_array_get(jobs, i)))
+            json_array_remove(jobs, i);
+}
+
 static int ask_jobs(struct client *c, const struct cmd_call *call, struct err *e)
 {
     json_t *jobs = json_array();
     int rc = list(c, jobs, e);
 
     (void)call;
+    if (!filter.has_replicas)
+        drop_replicas(jobs);
     if (rc == 0)
         print_jobs(client_arena(c), jobs, client_options.is_json);
     json_decref(jobs);
@@ -282,7 +296,11 @@ static void say_asked(struct arena *a, const json_t *j, double now_s)
     double deadline_s = json_number_of(j, "deadline_s");
 
     say("workload", cell_text(a, j, "workload"));
-    say("kind", cell_text(a, j, "kind"));
+    if (services_is_replica(j))
+        say("replica", arena_printf(a, "%s of service %s, at port %s", cell_text(a, j, "replica"),
+                                    cell_text(a, j, "service"), cell_text(a, j, "port")));
+    else
+        say("kind", cell_text(a, j, "kind"));
     say("GPUs",
         arena_printf(a, "%s to %s%s%s", cell_text(a, j, "n_gpus"), cell_text(a, j, "max_gpus"),
                      json_is_true(json_object_get(j, "exclusive")) ? ", exclusive" : "",
@@ -376,9 +394,20 @@ static const struct cmd_option options[] = { CLIENT_OPTIONS };
 
 static int ask_show(struct client *c, const struct cmd_call *call, struct err *e)
 {
-    return client_show(
-        c, arena_printf(client_arena(c), "/v1/jobs/%s", client_escape(c, call->words[0])),
-        print_job, e);
+    struct arena *a = client_arena(c);
+    const char *id = client_escape(c, call->words[0]);
+    json_t *job;
+
+    if (client_get(c, arena_printf(a, "/v1/jobs/%s", id), &job, e) < 0)
+        return -e->code;
+    if (services_is(job))
+        return client_show(c, arena_printf(a, "/v1/services/%s", cell_text(a, job, "id")),
+                           services_show, e);
+    if (client_options.is_json)
+        printf("%s\n", client_text(c));
+    else
+        print_job(a, job);
+    return 0;
 }
 
 /* ---- orders ---- */
@@ -417,7 +446,7 @@ static int ask_order(struct client *c, const struct cmd_call *call, struct err *
 
 const struct cmd cmd_jobs = {
     .name = "jobs",
-    .synopsis = "jobs [--state S] [--owner NAME|--mine] [--all] [--json]",
+    .synopsis = "jobs [--state S] [--owner NAME|--mine] [--replicas] [--all] [--json]",
     .summary = "the jobs: where they run, how fast, at how many watts",
     .help = jobs_help,
     CMD_OPTIONS(jobs_options),

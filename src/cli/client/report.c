@@ -10,6 +10,7 @@
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "cli/client/client.h"
+#include "cli/client/report.h"
 #include "cli/cmd.h"
 #include "cli/table.h"
 #include "cli/when.h"
@@ -22,7 +23,10 @@ static const char report_help[] =
     "part\n"
     "in which they were as fast as it needs; '-' where nobody promised, or none reported a step.\n"
     "ERROR, COVERED: how far predictions were off, and how many were inside their interval.\n"
-    "\n" PERIOD_HELP "  --by G           owner (the default), workload or gpu_type\n"
+    "Services have rows of their own: requests, those that were late, hours in which at most 1 %\n"
+    "were, and the energy of a thousand requests.\n"
+    "\n" PERIOD_HELP
+    "  --by G           owner (the default), workload or gpu_type; service: these alone\n"
     "  --csv            as comma-separated values\n"
     "  --html FILE      as a page with charts that needs nothing else\n" CLIENT_HELP "\n"
     "Examples:\n"
@@ -143,6 +147,9 @@ static void print_text(struct arena *a, const json_t *r)
     }
     put_row(&t, json_object_get(r, "total"), "total");
     table_print(&t, stdout);
+    if (json_array_size(json_object_get(r, "services")) > 0)
+        printf("\n");
+    report_services(a, r);
     if (json_is_object(saved)) {
         printf("\n");
         print_saved(a, saved);
@@ -389,7 +396,8 @@ static int check(const struct cmd_call *call)
 static int ask_report(struct client *c, const struct cmd_call *call, struct err *e)
 {
     struct arena *a = client_arena(c);
-    const char *path = client_with(c, "/v1/report", "by", how.by);
+    const bool is_by_service = cmd_is(how.by, "service");
+    const char *path = client_with(c, "/v1/report", "by", is_by_service ? NULL : how.by);
     json_t *r = NULL;
     int rc = client_period_path(c, path, &path, e);
 
@@ -402,6 +410,12 @@ static int ask_report(struct client *c, const struct cmd_call *call, struct err 
         return rc;
     if (client_options.is_json)
         printf("%s\n", client_text(c));
+    else if (is_by_service && how.is_csv)
+        report_services_csv(a, r);
+    else if (is_by_service && json_array_size(json_object_get(r, "services")) == 0)
+        printf("no service used anything in that time\n");
+    else if (is_by_service)
+        report_services(a, r);
     else if (how.is_csv)
         print_csv(a, r);
     else if (how.html == NULL)
@@ -422,7 +436,7 @@ static const struct cmd_option shadow_options[] = { PERIOD_OPTIONS, CLIENT_OPTIO
 
 const struct cmd cmd_report = {
     .name = "report",
-    .synopsis = "report [--from TIME] [--to TIME] [--by owner|workload|gpu_type] "
+    .synopsis = "report [--from TIME] [--to TIME] [--by owner|workload|gpu_type|service] "
                 "[--csv|--html FILE|--json]",
     .summary = "energy, promises and prediction errors of a period",
     .help = report_help,

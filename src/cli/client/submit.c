@@ -33,10 +33,21 @@ static const char help[] =
     "\n"
     "How much, and what is promised:\n"
     "  --steps N        training: steps to do\n"
-    "  --rate R         inference: steps a second that will be asked of it\n"
+    "  --rate R         inference: steps (a service: requests) a second asked of it\n"
     "  --duration T     inference: this long\n"
     "  --min-throughput R   at least this many steps a second\n"
     "  --deadline T     all --steps done by then: \"2026-11-16 18:00\", 18:00 or +2h\n"
+    "\n"
+    "A service, which serves until 'gogh cancel' ends it (docs/services.md):\n"
+    "  --service        it is one; its replicas serve at the port $GOGH_PORT\n"
+    "  --p99 T          99 of 100 requests are answered within T: 200ms\n"
+    "  --ttft T, --tpot T   of a language model instead: the first token, each further one\n"
+    "  --max-batch N    requests that a replica answers at once (32)\n"
+    "  --max-gpus N     replicas at most, one GPU each (8)\n"
+    "  --load-time T    from a replica's start until it is ready (120s, then as seen)\n"
+    "  --no-move        no replica is moved to save energy\n"
+    "  --probe PATH     answers 200 when a replica is ready (it reports 'ready')\n"
+    "  --metrics PATH   its Prometheus page (it reports what it serves)\n"
     "\n"
     "Where:\n"
     "  --gpus N, --max-gpus N   how many GPUs it needs (1), and could use\n"
@@ -73,14 +84,16 @@ static const char help[] =
     "Examples:\n"
     "  gogh submit --workload resnet50 --batch 64 --steps 20000 --deadline 18:00 -- \\\n"
     "      python3 train.py --epochs 10\n"
-    "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n";
+    "  gogh submit --gpus 2 --one-node --min-throughput 3.5 --wait -- ./train\n"
+    "  gogh submit --service --name web --rate 40 --p99 200ms -- python3 server.py\n";
 
 static struct {
     const char *workload, *precision, *descriptor, *name, *kind, *duration, *deadline, *owner, *cwd,
-        *out, *err, *timeout, *signal, *grace, *key;
-    long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib;
+        *out, *err, *timeout, *signal, *grace, *key, *p99, *ttft, *tpot, *load_time, *probe,
+        *metrics;
+    long batch, gpus, max_gpus, nodes, priority, retries, cpus, mem_mib, max_batch;
     double steps, rate, min_throughput, urgency;
-    bool is_exclusive, is_one_node, is_held, waits, is_new;
+    bool is_exclusive, is_one_node, is_held, waits, is_new, is_service, is_unmoved;
     struct cmd_list types, env;
 } given;
 
@@ -116,6 +129,15 @@ static const struct cmd_option options[] = {
     CMD_WHOLE("retries", given.retries, 0, 1e6),
     CMD_WHOLE("cpus", given.cpus, 0, 1e5),
     CMD_WHOLE("mem-mib", given.mem_mib, 0, 1 << 30),
+    CMD_FLAG("service", given.is_service),
+    CMD_TEXT("p99", given.p99),
+    CMD_TEXT("ttft", given.ttft),
+    CMD_TEXT("tpot", given.tpot),
+    CMD_WHOLE("max-batch", given.max_batch, 1, 65536),
+    CMD_TEXT("load-time", given.load_time),
+    CMD_FLAG("no-move", given.is_unmoved),
+    CMD_TEXT("probe", given.probe),
+    CMD_TEXT("metrics", given.metrics),
     CMD_EACH("env", given.env),
     CMD_TEXT("cwd", given.cwd),
     CMD_TEXT("key", given.key),
@@ -257,10 +279,17 @@ static const struct {
     const char *option, *key;
     put_f *put;
 } forms[] = {
-    { "descriptor", "descriptor", put_object }, { "deadline", "deadline", put_time },
-    { "duration", "duration_s", put_duration }, { "timeout", "timeout_s", put_duration },
-    { "grace", "grace_s", put_duration },       { "stdout", "stdout", put_file },
+    { "descriptor", "descriptor", put_object },
+    { "deadline", "deadline", put_time },
+    { "duration", "duration_s", put_duration },
+    { "timeout", "timeout_s", put_duration },
+    { "grace", "grace_s", put_duration },
+    { "stdout", "stdout", put_file },
     { "stderr", "stderr", put_file },
+    { "p99", "p99_s", put_duration },
+    { "ttft", "ttft_s", put_duration },
+    { "tpot", "tpot_s", put_duration },
+    { "load-time", "load_time_s", put_duration },
 };
 
 /* The API has '_' where options have '-'. */
@@ -403,13 +432,21 @@ static void put_in_options(struct arena *a, struct err *e)
         { "'grace_s'", "--grace" },
         { "min_throughput", "--min-throughput" },
         { "duration_s", "--duration" },
+        { "\"service\": true", "--service" },
+        { "p99_s", "--p99" },
+        { "ttft_s", "--ttft" },
+        { "tpot_s", "--tpot" },
+        { "max_gpus", "--max-gpus" },
+        { "max_batch", "--max-batch" },
+        { "load_time_s", "--load-time" },
+        { "no_move", "--no-move" },
     };
     const char *text = arena_strdup(a, e->text);
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *at = strstr(text, words[i][0]);
+        const char *at;
 
-        if (at != NULL)
+        while ((at = strstr(text, words[i][0])) != NULL)
             text = arena_printf(a, "%.*s%s%s", (int)(at - text), text, words[i][1],
                                 at + strlen(words[i][0]));
     }
@@ -429,7 +466,8 @@ static int submit(struct client *c, const json_t *body, struct err *e)
     if (client_options.is_json && !given.waits)
         printf("%s\n", client_text(c));
     else if (!client_options.is_json)
-        printf("job %s (%s) submitted\n", cell_text(a, job, "id"), cell_text(a, job, "name"));
+        printf("%s %s (%s) submitted\n", given.is_service ? "service" : "job",
+               cell_text(a, job, "id"), cell_text(a, job, "name"));
     if (!given.waits)
         return 0;
     fflush(stdout);
@@ -446,7 +484,7 @@ static int ask(struct client *c, const struct cmd_call *call, struct err *e)
     json_t *body = json_object();
     int rc = put_job(body, call, e);
 
-    if (given.rate > 0 && given.urgency > 0)
+    if ((given.rate > 0 || given.is_service) && given.urgency > 0)
         fprintf(stderr, "gogh: a server's time has no price: --urgency does nothing with --rate; "
                         "what keeping its rate is worth goes by --priority\n");
     if (rc == 0)
