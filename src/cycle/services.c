@@ -200,20 +200,39 @@ static struct service_view view_of(const struct cycle *c, const struct service_r
     };
 }
 
-/* What a replica holds where it is, beside whom it is. */
+/* After a restart and with a new model the estimator has met nobody until it is refreshed. */
+static void refresh_estimator(struct cycle *c)
+{
+    if (c->estimator.n_workloads < c->catalog->n_workloads ||
+        c->estimator.n_types < c->catalog->n_types)
+        estimate_refresh(&c->estimator);
+}
+
+/* NaN: the estimator has not met somebody yet. */
+static double held_at(const struct cycle *c, const struct service_view *v, int workload, int type,
+                      int beside)
+{
+    const struct estimator *est = &c->estimator;
+
+    if (workload >= est->n_workloads || beside >= est->n_workloads || type >= est->n_types)
+        return NAN;
+    return place_capacity(est, v, workload, type, beside);
+}
+
+/* What a replica holds where it is, beside whom it is; 0 where that is not known yet. */
 static double held_by(const struct cycle *c, const struct service_record *r, int job)
 {
     const struct state *st = &c->ledger->state;
     const struct job *j = st->jobs[job];
     const struct gpu *g = &st->gpus[j->n_held ? j->gpus[0] : j->spec.gpu];
     const struct service_view v = view_of(c, r);
-    double least = place_capacity(&c->estimator, &v, j->spec.workload, g->type, -1);
+    double least = held_at(c, &v, j->spec.workload, g->type, -1);
 
     for (int i = 0; i < g->n_jobs; i++)
         if (g->jobs[i] != job)
-            least = fmin(least, place_capacity(&c->estimator, &v, j->spec.workload, g->type,
-                                               st->jobs[g->jobs[i]]->spec.workload));
-    return least;
+            least = fmin(least, held_at(c, &v, j->spec.workload, g->type,
+                                        st->jobs[g->jobs[i]]->spec.workload));
+    return isnan(least) ? 0 : least;
 }
 
 /* Replicas that have their GPU and wait to be started there. */
@@ -235,6 +254,7 @@ const struct service_view *services_views(struct cycle *c, struct arena *a)
     struct services *s = c->services;
     if (s->n == 0)
         return NULL;
+    refresh_estimator(c);
     struct service_view *views = ARENA_ARRAY(a, struct service_view, (size_t)s->n);
     for (int i = 0; i < s->n; i++) {
         views[i] = view_of(c, &s->records[i]);
@@ -582,6 +602,8 @@ int services_tick(struct cycle *c, struct err *e)
     if (c->ledger->state.version == s->version && now_s < s->next_s)
         return 0;
     services_meet(c);
+    if (s->n > 0)
+        refresh_estimator(c);
     for (int i = 0; i < s->n && rc >= 0; i++) {
         struct service_record *r = &s->records[i];
         forget_ended(c, r);
@@ -660,12 +682,10 @@ const struct service_route *services_routes(const struct cycle *c, int service, 
 
 double services_capacity(const struct cycle *c, int service, int type, int beside)
 {
-    const struct estimator *est = &c->estimator;
     const struct service_record *r = services_record(c, service);
-    int workload = c->ledger->state.jobs[service]->spec.workload;
 
-    if (!r || workload >= est->n_workloads || beside >= est->n_workloads || type >= est->n_types)
+    if (!r)
         return NAN;
     const struct service_view v = view_of(c, r);
-    return place_capacity(est, &v, workload, type, beside);
+    return held_at(c, &v, c->ledger->state.jobs[service]->spec.workload, type, beside);
 }

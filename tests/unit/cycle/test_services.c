@@ -1,0 +1,94 @@
+/* Services between decisions: what their replicas hold, and what is made of what they say. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "catalog/cluster/snapshot.h"
+#include "cycle/cycle.h"
+#include "cycle/services.h"
+#include "unit/support.h"
+#include "unit/suite.h"
+
+enum { SERVICE, REPLICA };    // ids
+
+static struct world world;
+static struct cycle cycle;
+static struct clock_manual now;
+
+static void submit(enum job_kind kind)
+{
+    static const struct service_terms terms = { .latency_s = 1, .max_batch = 8, .load_s = 1 };
+    struct job_spec spec = spec_of(kind == JOB_SERVICE ? "web" : "web.0", 0);
+
+    spec.kind = kind;
+    spec.steps = 0;
+    spec.rate = 10;
+    spec.service = SERVICE;
+    spec.terms = &terms;
+    world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &spec });
+}
+
+static void happen(enum event_kind kind)
+{
+    static const int gpu = 0;
+
+    world_apply(&world, &(struct event){ .kind = kind, .job = REPLICA, .gpus = &gpu, .n_gpus = 1 });
+}
+
+/* As a daemon that begins: a replica is on disk, and nobody was asked about it. */
+static void set_up(void)
+{
+    log_set_level(LOG_ERROR);
+    now = (struct clock_manual){ .t_s = 1000 };
+    world_init(&world, "type v100\ntype k80\nnode n v100 k80\n"
+                       "workload w batch=8 params=25e6 flop_per_sample=4e9 bytes_per_sample=1e8\n");
+    submit(JOB_SERVICE);
+    submit(JOB_REPLICA);
+    cycle = (struct cycle){ .clock = clock_manual(&now),
+                            .solver = solver_greedy,
+                            .ledger = &world.ledger,
+                            .catalog = &world.catalog,
+                            .options = solve_defaults,
+                            .theta = 2 };
+    cycle_init(&cycle);
+}
+
+static void tear_down(void)
+{
+    cycle_release(&cycle);
+    world_release(&world);
+}
+
+FIXTURE(set_up, tear_down)
+
+static struct service_now seen_now(void)
+{
+    struct service_now n;
+
+    ck_assert(services_now(&cycle, SERVICE, &n));
+    return n;
+}
+
+TEST(a_restart_reckons_with_a_replica_that_waits)
+{
+    const struct service_view *v = services_views(&cycle, &cycle.arena);
+
+    ck_assert(v && v->n_coming == 1 && v->coming > 0);
+}
+
+TEST(with_a_new_model_nothing_is_known_until_the_next_look)
+{
+    struct err e = { 0 };
+
+    happen(EVENT_JOB_STARTED);
+    happen(EVENT_REPLICA_READY);
+    ck_assert_int_eq(services_tick(&cycle, &e), 0);
+    ck_assert(seen_now().held > 0);
+    cycle_use(&cycle, NULL);
+    ck_assert(seen_now().held == 0);
+    now.t_s += 60;
+    ck_assert_int_eq(services_tick(&cycle, &e), 0);
+    ck_assert(seen_now().held > 0);
+}
