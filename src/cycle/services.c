@@ -37,8 +37,11 @@
 /* Of a replica that loads for more than twice as long as it should, and a minute. */
 #define NOT_READY "it did not become ready in time"
 
-/* The guard's word holds for this long: as long as the forecast holds what it saw. */
+/* The guard's word holds for this long: as long as the forecast holds what it saw. A minute that is
+ * late is not waited for to its end; of less than this, the rate says little.
+ */
 #define GUARD_S 7200.0
+#define GUARD_LEAST_S 10.0
 
 /* Step times are believed to be at most so long, by as many standard deviations: nine times in ten.
  */
@@ -286,11 +289,12 @@ static double held_without(const struct cycle *c, const struct service_record *r
 static void guard(struct cycle *c, struct service_record *r, double now_s)
 {
     bool is_late = guard_minute_is_late(r->requests, r->late);
+    double length_s = now_s - r->minute_s;
 
-    if (isnan(r->minute_s) || (now_s - r->minute_s < 60 && !is_late))
+    if (isnan(length_s) || length_s < (is_late ? GUARD_LEAST_S : 60))
         return;
-    if (is_late && c->solver.services == SERVICE_REPLAY && now_s - r->minute_s >= 10) {
-        double recent = r->requests / (now_s - r->minute_s);
+    if (is_late && c->solver.services == SERVICE_REPLAY) {
+        double recent = r->requests / length_s;
         double want = guard_rate(held_without(c, r, -1), recent);
         r->guard = now_s < r->guard_until_s ? fmax(r->guard, want) : want;
         r->guard_until_s = now_s + GUARD_S;

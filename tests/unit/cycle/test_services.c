@@ -8,6 +8,7 @@
 #include "catalog/cluster/snapshot.h"
 #include "cycle/cycle.h"
 #include "cycle/services.h"
+#include "monitor/sensor.h"
 #include "unit/support.h"
 #include "unit/suite.h"
 
@@ -71,6 +72,22 @@ static struct service_now seen_now(void)
     return n;
 }
 
+/* So many requests in the second that is over. */
+static void hear(double n_requests, double n_late, bool is_false)
+{
+    now.t_s += 1;
+    services_hear(&cycle, REPLICA,
+                  &(struct served){ .is_ready = true,
+                                    .from_s = now.t_s - 1,
+                                    .to_s = now.t_s,
+                                    .n_requests = is_false ? (double)NAN : n_requests,
+                                    .n_late = is_false ? (double)NAN : n_late,
+                                    .n_batches = NAN,
+                                    .busy_s = NAN,
+                                    .n_queued = NAN,
+                                    .is_false = is_false });
+}
+
 TEST(a_restart_reckons_with_a_replica_that_waits)
 {
     const struct service_view *v = services_views(&cycle, &cycle.arena);
@@ -91,4 +108,24 @@ TEST(with_a_new_model_nothing_is_known_until_the_next_look)
     now.t_s += 60;
     ck_assert_int_eq(services_tick(&cycle, &e), 0);
     ck_assert(seen_now().held > 0);
+}
+
+static const struct {
+    const char *name;
+    int n_s;
+    double late;    // of ten a second
+    bool want;
+} minutes[] = {
+    { "late in every second", 15, 5, true },
+    { "too few seconds to say", 5, 5, false },
+    { "in time", 120, 0, false },
+};
+
+EACH(the_guard_speaks_however_often_replicas_do, minutes)
+{
+    happen(EVENT_JOB_STARTED);
+    happen(EVENT_REPLICA_READY);
+    for (int i = 0; i < minutes[_i].n_s; i++)
+        hear(10, minutes[_i].late, false);
+    ck_assert_msg((seen_now().guard_until_s > now.t_s) == minutes[_i].want, "%s", minutes[_i].name);
 }
