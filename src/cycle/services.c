@@ -55,6 +55,9 @@
 #define DEMAND_STEP 0.05
 #define TICK_S 10.0
 
+/* What one replica says wrong is shown for so long, although others speak meanwhile. */
+#define SHOWN_S 60.0
+
 /* Weights are told anew when one has changed by more than this part of all. */
 #define WEIGHT_STEP 0.02
 
@@ -111,7 +114,13 @@ static void record_add(struct services *s, const struct job *j)
     GROW(s->records, s->n, s->cap);
     struct service_record *r = &s->records[s->n++];
     *r = (struct service_record){
-        .id = j->id, .built_s = NAN, .heard_s = NAN, .minute_s = NAN, .saved_s = NAN
+        .id = j->id,
+        .built_s = NAN,
+        .heard_s = NAN,
+        .minute_s = NAN,
+        .saved_s = NAN,
+        .false_s = NAN,
+        .flooded_s = NAN,
     };
     r->arrivals = arrivals_create(arrivals_bin_s(spec.latency_s));
     capacity_build(&r->capacity, NULL, &spec);
@@ -315,8 +324,10 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
     bool says_something = seen->n_bins > 0 || !isnan(seen->n_requests);
     if (says_something || seen->is_false)
         r->heard_s = seen->to_s;
-    r->is_false = seen->is_false;
-    r->is_flooding = seen->is_flooding;
+    if (seen->is_false)
+        r->false_s = clock_now_s(&c->clock);
+    if (seen->is_flooding)
+        r->flooded_s = clock_now_s(&c->clock);
     if (seen->is_false || !says_something)
         return;
     if (isnan(r->minute_s))
@@ -654,13 +665,13 @@ bool services_now(const struct cycle *c, int service, struct service_now *out)
                                  .held = held_without(c, r, -1),
                                  .n_requests = r->sum_requests,
                                  .n_late = r->sum_late,
-                                 .is_false = r->is_false,
+                                 .is_false = now_s - r->false_s < SHOWN_S,
                                  .heard_s = r->heard_s,
                                  .n_failures = r->n_failures,
                                  .retry_s = r->retry_s,
                                  .is_silent = isnan(r->heard_s),
                                  .is_careful = r->capacity.source == CAPACITY_CAREFUL,
-                                 .is_flooding = r->is_flooding,
+                                 .is_flooding = now_s - r->flooded_s < SHOWN_S,
                                  .source = r->capacity.source,
                                  .n_hours = r->capacity.n_hours,
                                  .margin = r->capacity.margin,

@@ -92,12 +92,12 @@ struct service_now {
     double held;      // that its ready replicas hold
     int n_ready, n_starting, n_draining;
     double n_requests, n_late;    // since the daemon began
-    bool is_false;                // it contradicts itself: what it says is not counted
+    bool is_false;                // one contradicted itself of late: that was not counted
     double heard_s;               // NaN: never
     int n_failures;               // in a row
     double retry_s;               // no replica is started before
     bool is_careful;              // no hour is recorded yet
-    bool is_flooding;             // it says so much that it is not heard for a while
+    bool is_flooding;             // one said so much of late that it was not heard for a while
     int source;                   // enum capacity_source of its table
     int n_hours;                  // that were replayed for it
     double margin;                // by which step times are taken longer than believed

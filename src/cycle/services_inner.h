@@ -22,7 +22,7 @@ struct service_record {
     double asked;                   // the demand at the last look
     double sum_requests, sum_late;
     double heard_s;
-    bool is_false, is_flooding;
+    double false_s, flooded_s;    // when one of its replicas last did so; NaN: never
     int n_failures;
     double retry_s;
     int *replicas;    // (n_replicas) ids, of those that are not over when last looked at

@@ -129,3 +129,15 @@ EACH(the_guard_speaks_however_often_replicas_do, minutes)
         hear(10, minutes[_i].late, false);
     ck_assert_msg((seen_now().guard_until_s > now.t_s) == minutes[_i].want, "%s", minutes[_i].name);
 }
+
+TEST(what_one_said_wrong_is_shown_for_a_minute)
+{
+    happen(EVENT_JOB_STARTED);
+    hear(0, 0, true);
+    ck_assert(seen_now().is_false && seen_now().n_requests == 0);
+    hear(10, 0, false);    // another replica, say
+    ck_assert(seen_now().is_false && seen_now().n_requests == 10);
+    now.t_s += 60;
+    hear(10, 0, false);
+    ck_assert(!seen_now().is_false);
+}
