@@ -25,10 +25,13 @@ static bool cell_of(const struct observation *seen, const struct state *s, struc
     return true;
 }
 
-/* An inference job that serves all it is asked shows its load, not its speed. */
+/* An inference job that serves all it is asked shows its load, not its speed; a replica shows its
+ * part of one.
+ */
 static bool shows_speed(const struct job_spec *spec, double throughput)
 {
-    return spec->kind == JOB_TRAINING || throughput < 0.98 * spec->rate;
+    return spec->kind == JOB_TRAINING ||
+           (spec->kind == JOB_INFERENCE && throughput < 0.98 * spec->rate);
 }
 
 /* Are the watts those of jobs that run as fast as they can, here? A server draws by its load. */

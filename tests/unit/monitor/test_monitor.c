@@ -183,6 +183,19 @@ EACH(steady_windows_become_measurements, windows)
     world_release(&w);
 }
 
+TEST(a_replica_shows_its_part_of_a_load)
+{
+    struct world w;
+    struct finding f;
+    struct observation seen = { WINDOW, .job = 1, ON_0, .steps = 700 };
+
+    world_init(&w, busy);
+    w.ledger.state.jobs[1]->spec.kind = JOB_REPLICA;
+    monitor_read(&seen, &w.ledger.state, &f);
+    ck_assert(f.has_event && !f.has_measurement);
+    world_release(&w);
+}
+
 TEST(a_gang_is_a_cell_of_its_own)
 {
     struct world w;
