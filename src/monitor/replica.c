@@ -37,6 +37,14 @@ void replica_begin(struct replica *r)
                            .ends_s = NAN };
 }
 
+void replica_forget(struct replica *r)
+{
+    const bool is_ready = r->is_ready;
+
+    replica_begin(r);
+    r->is_ready = is_ready;
+}
+
 /* ---- bins ---- */
 
 /* More bins than time went by since the last? */

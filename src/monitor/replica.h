@@ -47,6 +47,9 @@ bool replica_joins(const struct replica *r, double bin_s, int n_bins, double at_
 void replica_hear(struct replica *r, const struct job_report *said, const unsigned *bins,
                   int n_bins, double at_s);
 
+/* What was not told is forgotten, and counted anew from what it says next; ready it stays. */
+void replica_forget(struct replica *r);
+
 /* What is new, once. False: nothing is. The counts are borrowed until it is heard again. */
 bool replica_tell(struct replica *r, struct served *out);
 

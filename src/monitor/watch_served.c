@@ -74,7 +74,7 @@ void served_tell(struct watch *w, struct watched_run *r)
     if (!replica_tell(r->replica, &s))
         return;
     if (isnan(s.to_s))
-        s.from_s = s.to_s = clock_stopwatch_s();    // all it ever did is flood
+        s.from_s = s.to_s = clock_stopwatch_s();    // all that is left is that it floods
     s.is_flooding = r->is_flood_told = is_muted;
     put_served(w, r, &s);
 }
@@ -154,7 +154,7 @@ bool served_is_flood(struct watch *w, struct watched_run *r, size_t secret_at, d
     r->muted_until_s = at_s + MUTED_S;
     r->secret_at = secret_at;
     w->stats.n_floods++;
-    (void)replica_of(r);
+    replica_forget(replica_of(r));
     filter(w);
     return true;
 }
