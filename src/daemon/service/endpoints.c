@@ -217,18 +217,30 @@ static bool is_bindable(int port)
     return is;
 }
 
+/* Behind the newest replica's, also where the last daemon gave it. */
+static int port_after_newest(const struct service *s)
+{
+    const struct state *st = &s->base.ledger.state;
+
+    for (int i = st->n_jobs - 1; i >= 0; i--)
+        if (st->jobs[i]->spec.kind == JOB_REPLICA && st->jobs[i]->spec.port > 0)
+            return st->jobs[i]->spec.port + 1;
+    return s->config.port_first;
+}
+
 /* One after the other, so that those who still ask a replica that is gone do not meet another. */
 int endpoints_choose_port(void *service, int gpu)
 {
     struct service *s = service;
     struct endpoints *p = s->inner->endpoints;
     const struct state *st = &s->base.ledger.state;
-    int n = s->config.port_last - s->config.port_first + 1;
+    int first = s->config.port_first, n = s->config.port_last - first + 1;
 
     if (p->next_port == 0)
-        p->next_port = st->n_jobs;
+        p->next_port = port_after_newest(s);
     for (int tries = 0; tries < n && tries < 256; tries++) {
-        int port = s->config.port_first + p->next_port++ % n;
+        int port = p->next_port < first || p->next_port >= first + n ? first : p->next_port;
+        p->next_port = port + 1;
         bool is_here = st->gpus[gpu].node == s->cycle.executor.node;
         if (!is_taken(st, port) && (!is_here || is_bindable(port)))
             return port;
