@@ -29,7 +29,7 @@
 #define HOLD_LOADS 10.0
 
 /* After a failure the next start waits: a second, then twice as long each time, up to five minutes.
- * Who served this long has not failed to start.
+ * Who served this long has not failed to start; being ready is not enough, nor that others are.
  */
 #define BACK_OFF_MOST_S 300.0
 #define BACK_OFF_FORGET_S 600.0
@@ -513,7 +513,8 @@ static void forget_ended(struct cycle *c, struct service_record *r)
             note_failure(r, j, j->changed_s);
         if (is_one && !isnan(j->ready_s) && !job_is_over(j)) {
             r->load_s = fmax(j->ready_s - j->changed_s, 1e-3);
-            r->n_failures = 0;
+            if (clock_now_s(&c->clock) - fmax(j->ready_s, r->retry_s) > BACK_OFF_FORGET_S)
+                r->n_failures = 0;
         }
         if (is_one && !job_is_over(j))
             r->replicas[n++] = r->replicas[i];

@@ -18,24 +18,39 @@ static struct world world;
 static struct cycle cycle;
 static struct clock_manual now;
 
+/* A service, or one more replica of it. */
 static void submit(enum job_kind kind)
 {
     static const struct service_terms terms = { .latency_s = 1, .max_batch = 8, .load_s = 1 };
-    struct job_spec spec = spec_of(kind == JOB_SERVICE ? "web" : "web.0", 0);
+    static const char *const names[] = { "web", "web.0", "web.1", "web.2", "web.3", "web.4" };
+    int n = world.ledger.state.n_jobs;
+    struct job_spec spec = spec_of(names[n], 0);
 
     spec.kind = kind;
     spec.steps = 0;
     spec.rate = 10;
     spec.service = SERVICE;
+    spec.replica = n - 1;
+    spec.gpu = n % 2;    // the first one on the k80
     spec.terms = &terms;
     world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &spec });
 }
 
+static void happen_to(int job, enum event_kind kind)
+{
+    const int gpu = world.ledger.state.jobs[job]->spec.gpu;
+
+    world_apply(&world, &(struct event){ .kind = kind,
+                                         .time_s = now.t_s,
+                                         .job = job,
+                                         .gpus = &gpu,
+                                         .n_gpus = 1,
+                                         .reason = "so it goes" });
+}
+
 static void happen(enum event_kind kind)
 {
-    static const int gpu = 0;
-
-    world_apply(&world, &(struct event){ .kind = kind, .job = REPLICA, .gpus = &gpu, .n_gpus = 1 });
+    happen_to(REPLICA, kind);
 }
 
 /* As a daemon that begins: a replica is on disk, and nobody was asked about it. */
@@ -140,4 +155,43 @@ TEST(what_one_said_wrong_is_shown_for_a_minute)
     now.t_s += 60;
     hear(10, 0, false);
     ck_assert(!seen_now().is_false);
+}
+
+static const struct {
+    const char *name;
+    bool is_beside;    // another one, that is well
+    bool is_ready;     // before it fails
+    double lives_s;
+    int want[3];    // failures in a row after each of three
+} failures[] = {
+    { "never ready", false, false, 1, { 1, 2, 3 } },
+    { "never ready, beside one that is well", true, false, 1, { 1, 2, 3 } },
+    { "ready, and at its end with the first request", false, true, 1, { 1, 2, 3 } },
+    { "after an hour of service each", false, true, 3600, { 1, 1, 1 } },
+};
+
+EACH(who_fails_is_started_ever_later, failures)
+{
+    struct err e = { 0 };
+    struct service_now n;
+
+    happen(EVENT_JOB_STARTED);
+    happen(failures[_i].is_beside ? EVENT_REPLICA_READY : EVENT_JOB_CANCELLED);
+    for (int i = 0; i < 3; i++) {
+        int job = world.ledger.state.n_jobs;
+        submit(JOB_REPLICA);
+        happen_to(job, EVENT_JOB_STARTED);
+        if (failures[_i].is_ready)
+            happen_to(job, EVENT_REPLICA_READY);
+        ck_assert_int_eq(services_tick(&cycle, &e), 0);
+        now.t_s += failures[_i].lives_s;
+        happen_to(job, EVENT_JOB_FAILED);
+        ck_assert_int_eq(services_tick(&cycle, &e), 0);
+        n = seen_now();
+        ck_assert_msg(n.n_failures == failures[_i].want[i], "%s: %d", failures[_i].name,
+                      n.n_failures);
+        ck_assert_double_eq(n.retry_s, now.t_s + exp2(n.n_failures - 1));
+        now.t_s = n.retry_s;
+        ck_assert_int_eq(services_tick(&cycle, &e), 0);
+    }
 }
