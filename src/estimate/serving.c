@@ -166,18 +166,15 @@ static bool is_asked(const struct estimator *e, int workload, int type, int neig
 #define PREFILL_REACHED 0.5
 #define PREFILL_SD 0.7
 
-static void ask_prefill(const struct workload *w, const struct gpu_type *g,
-                        struct serving_estimate *out)
+double serving_prefill_s(const struct workload *w, const struct gpu_type *g)
 {
     enum precision p = w->precision == PRECISION_UNKNOWN ? PRECISION_FP16 : w->precision;
     double peak = gpu_type_peak(g, p);
 
-    out->ln_prefill = out->prefill_sd = NAN;
     if (!w->task || strcmp(w->task, "text-generation") != 0 || !(peak > 0) ||
         !(w->flop_per_sample > 0))
-        return;
-    out->ln_prefill = log(w->flop_per_sample / (PREFILL_REACHED * peak));
-    out->prefill_sd = PREFILL_SD;
+        return NAN;
+    return w->flop_per_sample / (PREFILL_REACHED * peak);
 }
 
 /* ---- tails ---- */
@@ -240,7 +237,8 @@ static struct serving_estimate make(const struct estimator *e, int workload, int
         if (is_asked(e, workload, type, neighbour, i, n, &n_more))
             out.at[out.n++] = ask_rung(e, workload, type, neighbour, i);
     serving_line_of(&out);
-    ask_prefill(&c->workloads[workload], &c->types[type], &out);
+    out.ln_prefill = log(serving_prefill_s(&c->workloads[workload], &c->types[type]));
+    out.prefill_sd = isnan(out.ln_prefill) ? (double)NAN : PREFILL_SD;
     ask_tail(e, key_of(workload, type, neighbour), neighbour, &out);
     out.unfit = (double)estimate_cell(e, workload, type, neighbour).unfit;
     return out;

@@ -54,6 +54,11 @@ int serving_meet(struct catalog *c, int workload, struct err *e);
 struct serving_estimate estimate_serving(const struct estimator *e, int workload, int type,
                                          int neighbour);
 
+/* Seconds that a token of a prompt takes by the device's figures; NaN: it writes no text. */
+struct gpu_type;
+struct workload;
+double serving_prefill_s(const struct workload *w, const struct gpu_type *g);
+
 /* A line that step times stay below, with the confidence of 'z' standard deviations at each point.
  */
 void serving_cautious(const struct serving_estimate *is, double z, double *t0_s, double *a_s);

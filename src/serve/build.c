@@ -300,13 +300,13 @@ static void begin(struct capacity *c, const struct serving *spec, double rate_re
         c->log_rate[j] = log(rate_ref * rates[j]);
 }
 
-/* Of language models whose lengths nobody has told: 2,048 tokens in, 256 out. */
+/* Of language models whose lengths nobody has told. */
 static struct lengths usual_lengths(void)
 {
     struct lengths l = { 0 };
 
-    lengths_add(l.prompt, 2047);
-    lengths_add(l.output, 255);
+    lengths_add(l.prompt, LLM_PROMPT_USUAL - 1);    // in the bucket that ends there
+    lengths_add(l.output, LLM_OUTPUT_USUAL - 1);
     return l;
 }
 

@@ -215,6 +215,19 @@ int continuous_server_abandon(struct continuous_server *s)
     return n;
 }
 
+double continuous_server_look_s(const struct continuous_server *s)
+{
+    const bool is_busy = s->step_end_s < (double)INFINITY;
+    long n = s->n_queue > 0;
+
+    for (int i = 0; i < s->n_runs; i++) {
+        const long left = s->runs[i].end_step - s->n_steps;
+
+        n = left > n ? left : n;
+    }
+    return (is_busy ? s->step_end_s : s->now_s) + (double)(n - is_busy) * (s->t0_s + s->a_s);
+}
+
 int continuous_late(const struct llm_request *r, int n, const struct continuous_server *like,
                     double f, double stretch, int enough)
 {

@@ -14,6 +14,9 @@
 
 enum { CONTINUOUS_CHUNK = 2048, CONTINUOUS_QUEUE_MAX = 1 << 20 };
 
+/* Tokens of a request where nobody has told any. */
+enum { LLM_PROMPT_USUAL = 2048, LLM_OUTPUT_USUAL = 256 };
+
 struct llm_request {
     double at_s;
     int prompt, output;    // tokens, at least 1 each
@@ -51,6 +54,11 @@ bool continuous_server_arrive(struct continuous_server *s, const struct llm_requ
 
 /* All that it has leaves unserved, and counts as late: how many. */
 int continuous_server_abandon(struct continuous_server *s);
+
+/* When it may have answered all at the earliest, were its times to stay and nobody to come; its
+ * time of now: it has.
+ */
+double continuous_server_look_s(const struct continuous_server *s);
 
 /* How many of 'n' requests in order of time are late; beyond 'enough' it may stop counting. 's'
  * says the costs, cap and promise; its times are multiplied by 'f', arrivals by 'stretch'.

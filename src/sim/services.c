@@ -10,6 +10,7 @@
 #include "sim/inner.h"
 #include "sim/trace/arrivals.h"
 #include "sim/trace/trace.h"
+#include "sim/world/truth.h"
 #include "sim/world/world.h"
 
 struct sim_service {
@@ -36,6 +37,8 @@ static int come(struct sim *s, struct sim_service *v, struct err *e)
 {
     const struct trace_service *t = v->from;
     const struct service_terms terms = { .latency_s = t->latency_s,
+                                         .ttft_s = t->ttft_s,
+                                         .tpot_s = t->tpot_s,
                                          .max_batch = t->max_batch,
                                          .load_s = t->load_s };
     struct sim_workload *w = v->workload;
@@ -62,7 +65,9 @@ static int come(struct sim *s, struct sim_service *v, struct err *e)
         return rc;
     v->id = s->ledger.state.n_jobs - 1;
     world_add_service(s->world, &(struct world_service_spec){ .workload = w->truth,
-                                                              .latency_s = t->latency_s,
+                                                              .latency_s =
+                                                                  service_latency_s(&terms),
+                                                              .tpot_s = t->tpot_s,
                                                               .max_batch = t->max_batch,
                                                               .seed = (uint64_t)t->seed,
                                                               .traffic = v->requests,
@@ -79,11 +84,6 @@ static int go(struct sim *s, struct sim_service *v, struct err *e)
     return ledger_append(&s->ledger, &ev, 1, e);
 }
 
-static double end_s_of(const struct sim_service *v)
-{
-    return isnan(v->from->end_s) ? HUGE_VAL : v->from->end_s;
-}
-
 double sim_services_next_s(const struct sim *s)
 {
     double next_s = services_next_s(&s->cycle);
@@ -91,7 +91,7 @@ double sim_services_next_s(const struct sim *s)
     for (int i = 0; i < s->options.trace->n_services; i++) {
         const struct sim_service *v = &s->services[i];
         if (!v->is_ended)
-            next_s = fmin(next_s, v->id < 0 ? v->from->at_s : end_s_of(v));
+            next_s = fmin(next_s, v->id < 0 ? v->from->at_s : service_arrivals_end_s(v->requests));
     }
     return fmax(next_s, s->clock.t_s);
 }
@@ -114,7 +114,7 @@ int sim_services_turn(struct sim *s, struct err *e)
         struct sim_service *v = &s->services[i];
         if (v->id < 0 && v->from->at_s <= s->clock.t_s)
             rc = come(s, v, e);
-        else if (v->id >= 0 && !v->is_ended && end_s_of(v) <= s->clock.t_s)
+        else if (v->id >= 0 && !v->is_ended && service_arrivals_end_s(v->requests) <= s->clock.t_s)
             rc = go(s, v, e);
     }
     return rc < 0 ? rc : services_tick(&s->cycle, e);
@@ -190,6 +190,20 @@ static void on_plan(void *self, const struct lowered *asked, const struct plan *
 /* Tables of weeks of twenty services would take longer than all that they serve. */
 #define TABLE_S (4 * 3600.0)
 
+/* A language model writes text; of another server nobody knows what a prompt costs. */
+static int check_kind(const struct sim *s, const struct sim_service *v, struct err *e)
+{
+    const struct catalog *c = s->options.truth->catalog;
+    const struct workload *w = &c->workloads[v->workload->truth];
+
+    if (!(v->from->ttft_s > 0) || !isnan(serving_prefill_s(w, &c->types[0])))
+        return 0;
+    return err_set(e, EINVAL,
+                   "%s:%d: service %s promises ttft= and tpot=, and '%s' writes no text: take a "
+                   "language model, like llama-8b, or promise p99=",
+                   s->options.trace->name, v->from->line, v->from->name, w->name);
+}
+
 int sim_services_open(struct sim *s, struct err *e)
 {
     const struct trace *t = s->options.trace;
@@ -203,7 +217,9 @@ int sim_services_open(struct sim *s, struct err *e)
         v->from = &t->services[i];
         v->workload = &s->workloads[s->service_workloads[i]];
         v->id = -1;
-        rc = service_arrivals_open(&s->arena, v->from, &v->requests, e);
+        rc = check_kind(s, v, e);
+        if (rc == 0)
+            rc = service_arrivals_open(&s->arena, t->name, v->from, &v->requests, e);
     }
     s->cycle.table_s = TABLE_S;
     s->cycle.append = append;

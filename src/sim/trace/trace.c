@@ -56,6 +56,8 @@ static const struct key service_keys[] = {
     { "workload", NAME_TEXT, AT(workload), 0, 0, 0 },
     { "rate", NUMBER, AT(rate), 1e-6, 1e6, 0 },
     { "p99", NUMBER, AT(latency_s), 1e-4, 1e4, 0 },
+    { "ttft", NUMBER, AT(ttft_s), 1e-4, 1e4, 0 },
+    { "tpot", NUMBER, AT(tpot_s), 1e-5, 1e4, 0 },
     { "max_batch", WHOLE, AT(max_batch), 1, 4096, BATCH_USUAL },
     { "max_gpus", WHOLE, AT(max_gpus), 1, GPUS_MAX, 1 },
     { "load", NUMBER, AT(load_s), 0, 1e5, LOAD_USUAL_S },
@@ -86,8 +88,8 @@ static const struct line_kind {
       "at, workload, batch, steps, rate, duration, min, deadline, gpus, max_gpus, nodes, priority, "
       "urgency, owner, types" },
     { "service", service_keys, N_SERVICE_KEYS,
-      "at, workload, batch, rate, p99, max_batch, max_gpus, load, traffic, arrivals, seed, end, "
-      "owner" },
+      "at, workload, batch, rate, p99, ttft, tpot, max_batch, max_gpus, load, traffic, arrivals, "
+      "seed, end, owner" },
 };
 
 struct trace_parser {
@@ -217,9 +219,16 @@ static bool is_traffic(const char *word)
 
 static int finish_service(struct trace_parser *p, struct trace_service *s, struct err *e)
 {
-    if (s->rate <= 0 || s->latency_s <= 0)
+    const bool is_llm = s->ttft_s > 0 && s->tpot_s > 0;
+
+    if (s->rate <= 0 || (s->latency_s <= 0 && !is_llm))
         return err_set(e, EINVAL,
-                       "%s:%d: service '%s' wants rate=REQUESTS_A_SECOND and p99=SECONDS", HERE(p),
+                       "%s:%d: service '%s' wants rate=REQUESTS_A_SECOND and p99=SECONDS, or of a "
+                       "language model ttft=SECONDS and tpot=SECONDS",
+                       HERE(p), s->name);
+    if (s->latency_s > 0 && (s->ttft_s > 0 || s->tpot_s > 0))
+        return err_set(e, EINVAL,
+                       "%s:%d: service '%s' promises p99=, or ttft= and tpot=: keep one", HERE(p),
                        s->name);
     if ((s->traffic != NULL) == (s->arrivals != NULL))
         return err_set(e, EINVAL,

@@ -48,11 +48,12 @@ struct trace_service {
     double end_s;    // NaN: none
     const char *workload;
     double rate;         // requests/s, mean over a week
-    double latency_s;    // 99 of 100 requests within this
+    double latency_s;    // 99 of 100 requests within this; a language model has none, but:
+    double ttft_s, tpot_s;    // the first token, and each further one on average; 0: it is no such
     int max_batch, max_gpus;
     double load_s;           // from a replica's start until it is ready
     const char *traffic;     // "steady", "diurnal" or "drawn"; NULL: as 'arrivals' has it
-    const char *arrivals;    // a file of times; NULL: drawn
+    const char *arrivals;    // a file of requests; NULL: drawn
     int seed;                // of what is drawn
 };
 

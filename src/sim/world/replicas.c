@@ -35,12 +35,13 @@ static void see_busy(struct world *w, double span_s)
     for (int i = 0; i < w->n_services; i++) {
         for (int k = 0; k < w->services[i].n_replicas; k++) {
             const struct service_replica *r = &w->services[i].replicas[k];
+            const struct server_sums sums = any_server_sums(&r->server);
             struct world_job *j = &w->jobs[r->job];
 
-            j->busy = fmin((r->server.busy_s - j->busy_seen) / span_s, 1);
-            j->busy_seen = r->server.busy_s;
+            j->busy = fmin((sums.busy_s - j->busy_seen) / span_s, 1);
+            j->busy_seen = sums.busy_s;
             j->felt_now += weight * (j->busy - j->felt_now);
-            j->done = r->server.n_served + j->done_before;
+            j->done = sums.n_served + j->done_before;
         }
     }
 }
@@ -86,6 +87,7 @@ static struct batch_time figures_of(const struct world *w, const struct world_jo
                            is_replica(other) ? other->felt : 1, !is_replica(other), &s);
     }
     s.a_s /= pace;
+    s.c_s /= pace;
     return s;
 }
 
@@ -207,7 +209,7 @@ void on_drain(struct world *w, int job)
     replicas_play(w);
     const struct service_replica *r = requests_find(s, job);
     const double done_s = requests_done_s(r);
-    if (r->server.n_queue > 0) {
+    if (any_server_sums(&r->server).n_open > 0) {
         j->stamp++;
         heap_push(&w->heap, fmax(done_s, nextafter(w->now_s, INFINITY)), WORLD_DRAIN, job,
                   j->stamp);

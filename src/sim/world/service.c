@@ -28,7 +28,7 @@ void requests_init(struct world_service *s, const struct world_service_spec *ask
 void requests_release(struct world_service *s)
 {
     for (int i = 0; i < s->n_replicas; i++) {
-        batch_server_release(&s->replicas[i].server);
+        any_server_release(&s->replicas[i].server);
         free(s->replicas[i].counts);
     }
     free(s->replicas);
@@ -59,35 +59,36 @@ static void book_unanswered(struct service_hour *h, int n)
 
 static void book_replica(struct service_hour *h, struct service_replica *r)
 {
-    struct batch_server *b = &r->server;
+    const struct server_sums b = any_server_sums(&r->server);
+    struct latencies *took = any_server_latencies(&r->server);
 
-    h->n_requests += b->n_served - r->hour_served;
-    h->n_late += b->n_late - r->hour_late;
-    latencies_join(&h->latencies, &b->latencies);
-    b->latencies = (struct latencies){ 0 };
-    h->n_refused += b->n_refused - r->hour_refused;
-    book_unanswered(h, (int)(b->n_refused - r->hour_refused));
-    r->hour_served = b->n_served;
-    r->hour_late = b->n_late;
-    r->hour_refused = b->n_refused;
+    h->n_requests += b.n_served - r->hour_served;
+    h->n_late += b.n_late - r->hour_late;
+    latencies_join(&h->latencies, took);
+    *took = (struct latencies){ 0 };
+    h->n_refused += b.n_refused - r->hour_refused;
+    book_unanswered(h, (int)(b.n_refused - r->hour_refused));
+    r->hour_served = b.n_served;
+    r->hour_late = b.n_late;
+    r->hour_refused = b.n_refused;
 }
 
 /* ---- requests ---- */
 
-/* When the next one comes; INFINITY: none does. */
-static double next_arrival(struct world_service *s)
+/* The next one; NULL: none comes. */
+static const struct llm_request *next_arrival(struct world_service *s)
 {
     if (s->next_ahead == s->n_ahead) {
         if (s->is_ended)
-            return INFINITY;
+            return NULL;
         s->n_ahead = s->ask.next(s->ask.traffic, s->ahead, SERVICE_AHEAD);
         s->next_ahead = 0;
         if (s->n_ahead == 0) {
             s->is_ended = true;
-            return INFINITY;
+            return NULL;
         }
     }
-    return s->ahead[s->next_ahead];
+    return &s->ahead[s->next_ahead];
 }
 
 static struct service_replica *choose(struct world_service *s)
@@ -100,28 +101,33 @@ static struct service_replica *choose(struct world_service *s)
     return r;
 }
 
+static struct server_times times_of(const struct batch_time *f, double longer)
+{
+    return (struct server_times){ f->t0_s * longer, f->a_s * longer, f->c_s * longer };
+}
+
 /* Beside training: the batch that begins next may be a long one. */
 static void stir(struct world_service *s, struct service_replica *r)
 {
     const double longer = rng_below(&s->tails, TAIL_EVERY) == 0 ? r->figures.tail : 1;
+    const struct server_times times = times_of(&r->figures, longer);
 
-    r->server.t0_s = r->figures.t0_s * longer;
-    r->server.a_s = r->figures.a_s * longer;
+    any_server_set_times(&r->server, &times);
 }
 
-static void hand_over(struct world_service *s, double at_s)
+static void hand_over(struct world_service *s, const struct llm_request *q)
 {
     struct service_replica *r = choose(s);
 
     if (r->figures.tail > 1)
         stir(s, r);
-    batch_server_arrive(&r->server, at_s);    // or it is refused, and counted there
-    const int bin = (int)((at_s - r->told_s) * s->bins_a_s);
+    any_server_arrive(&r->server, q);    // or it is refused, and counted there
+    const int bin = (int)((q->at_s - r->told_s) * s->bins_a_s);
     r->counts[bin < SERVED_BINS_MAX ? bin : SERVED_BINS_MAX - 1]++;
 }
 
 /* Nobody takes requests. The first that finds nobody where somebody was is an interruption. */
-static void wait_for_replica(struct world_service *s, double at_s)
+static void wait_for_replica(struct world_service *s, const struct llm_request *q)
 {
     s->n_interruptions += s->was_served;
     s->was_served = false;
@@ -132,7 +138,7 @@ static void wait_for_replica(struct world_service *s, double at_s)
         s->first_waiting = 0;
     }
     GROW(s->waiting, s->n_waiting, s->cap_waiting);
-    s->waiting[s->n_waiting++] = at_s;
+    s->waiting[s->n_waiting++] = *q;
 }
 
 static void refuse_old(struct world_service *s, double now_s)
@@ -140,7 +146,7 @@ static void refuse_old(struct world_service *s, double now_s)
     int n = 0;
 
     while (s->first_waiting + n < s->n_waiting &&
-           now_s - s->waiting[s->first_waiting + n] >= s->ask.latency_s)
+           now_s - s->waiting[s->first_waiting + n].at_s >= s->ask.latency_s)
         n++;
     if (n == 0)
         return;
@@ -155,19 +161,19 @@ static void refuse_old(struct world_service *s, double now_s)
 /* Everything before 't_s', which is at most the end of this hour. */
 static void run_in_hour(struct world_service *s, double t_s)
 {
-    double at_s;
+    const struct llm_request *q;
 
-    while ((at_s = next_arrival(s)) < t_s) {
+    while ((q = next_arrival(s)) != NULL && q->at_s < t_s) {
         s->next_ahead++;
         s->n_arrived++;
         if (s->n_takers > 0)
-            hand_over(s, at_s);
+            hand_over(s, q);
         else
-            wait_for_replica(s, at_s);
+            wait_for_replica(s, q);
     }
     refuse_old(s, t_s);
     for (int i = 0; i < s->n_replicas; i++)
-        batch_server_advance(&s->replicas[i].server, t_s);
+        any_server_advance(&s->replicas[i].server, t_s);
 }
 
 void requests_hour_now(const struct world_service *s, int i, struct service_hour *out)
@@ -257,62 +263,58 @@ struct service_replica *requests_find(struct world_service *s, int job)
 void requests_ready(struct world_service *s, int job, const struct batch_time *figures)
 {
     const bool has_waiting = s->first_waiting < s->n_waiting;
+    const struct server_terms terms = { s->ask.latency_s, s->ask.tpot_s, s->ask.max_batch };
+    const struct server_times times = times_of(figures, 1);
     struct service_replica *r;
 
     GROW(s->replicas, s->n_replicas, s->cap_replicas);
     r = &s->replicas[s->n_replicas++];
     *r = (struct service_replica){ .job = job, .takes = true, .told_s = s->now_s };
-    batch_server_init(&r->server, figures->t0_s, figures->a_s, s->ask.max_batch, s->ask.latency_s,
-                      has_waiting ? s->waiting[s->first_waiting] : s->now_s);
-    r->server.free_s = s->now_s;
+    any_server_init(&r->server, &terms, &times,
+                has_waiting ? s->waiting[s->first_waiting].at_s : s->now_s, s->now_s);
     r->counts = heap_array(SERVED_BINS_MAX, sizeof *r->counts);
     requests_set_figures(r, figures);
     route(s);
     for (int i = s->first_waiting; i < s->n_waiting; i++)
-        batch_server_arrive(&r->server, s->waiting[i]);
+        any_server_arrive(&r->server, &s->waiting[i]);
     r->counts[0] = (unsigned)(s->n_waiting - s->first_waiting);    // it sees them now
     s->first_waiting = s->n_waiting = 0;
-    batch_server_advance(&r->server, s->now_s);
+    any_server_advance(&r->server, s->now_s);
 }
 
 void requests_set_figures(struct service_replica *r, const struct batch_time *figures)
 {
+    const struct server_times times = times_of(figures, 1);
+
     r->figures = *figures;
-    r->server.t0_s = figures->t0_s;
-    r->server.a_s = figures->a_s;
+    any_server_set_times(&r->server, &times);
 }
 
 void requests_drain(struct world_service *s, struct service_replica *r)
 {
     r->takes = false;
-    r->server.is_draining = true;
+    any_server_drain(&r->server);
     route(s);
 }
 
 double requests_done_s(const struct service_replica *r)
 {
-    const struct batch_server *b = &r->server;
-    const double longest = r->figures.tail;
-    double done_s = b->n_batch > 0 ? b->batch_end_s : b->now_s;
+    const struct server_times times = times_of(&r->figures, 1);
 
-    for (int n = b->n_queue - b->n_batch; n > 0; n -= b->max_batch)
-        done_s += longest * (r->figures.t0_s + r->figures.a_s * fmin(n, b->max_batch));
-    return done_s;
+    return any_server_done_s(&r->server, &times, r->figures.tail);
 }
 
 int requests_lose(struct world_service *s, struct service_replica *r)
 {
     struct service_hour *h = hour_at(s, s->now_s);
-    const double late = r->server.n_late;
-    const int n = batch_server_abandon(&r->server);
+    const int n = any_server_abandon(&r->server);
 
-    r->server.n_late = late;    // booked below
     book_replica(h, r);
     h->n_lost += n;
     book_unanswered(h, n);
     s->n_interruptions += n > 0;
     s->was_served &= n == 0;    // whoever finds nobody now is of the same one
-    batch_server_release(&r->server);
+    any_server_release(&r->server);
     free(r->counts);
     s->n_replicas--;
     memmove(r, r + 1, (size_t)(s->replicas + s->n_replicas - r) * sizeof *r);
@@ -330,7 +332,7 @@ static int bins_now(const struct world_service *s, const struct service_replica 
 void requests_tell(const struct world_service *s, const struct service_replica *r,
                   struct served *out)
 {
-    const struct batch_server *b = &r->server;
+    const struct server_sums b = any_server_sums(&r->server);
 
     *out = (struct served){
         .is_ready = r->takes,
@@ -339,22 +341,22 @@ void requests_tell(const struct world_service *s, const struct service_replica *
         .bin_s = s->bin_s,
         .n_bins = bins_now(s, r),
         .counts = r->counts,
-        .n_requests = b->n_served - r->told_served,
-        .n_late = b->n_late - r->told_late,
-        .n_batches = b->n_batches - r->told_batches,
-        .busy_s = b->busy_s - r->told_busy_s,
-        .n_queued = b->n_queue,
+        .n_requests = b.n_served - r->told_served,
+        .n_late = b.n_late - r->told_late,
+        .n_batches = b.n_batches - r->told_batches,
+        .busy_s = b.busy_s - r->told_busy_s,
+        .n_queued = b.n_open,
     };
 }
 
 void requests_told(const struct world_service *s, struct service_replica *r)
 {
-    const struct batch_server *b = &r->server;
+    const struct server_sums b = any_server_sums(&r->server);
 
     memset(r->counts, 0, (size_t)bins_now(s, r) * sizeof *r->counts);
     r->told_s = s->now_s;
-    r->told_served = b->n_served;
-    r->told_late = b->n_late;
-    r->told_batches = b->n_batches;
-    r->told_busy_s = b->busy_s;
+    r->told_served = b.n_served;
+    r->told_late = b.n_late;
+    r->told_batches = b.n_batches;
+    r->told_busy_s = b.busy_s;
 }

@@ -6,7 +6,7 @@
  *
  * - Each request goes to one of the replicas that take requests, at random by the weights that were
  *   published; to each alike until some were, or where those have none. A replica answers in
- *   batches (serve/batching.h).
+ *   batches (serve/batching.h), that of a language model in a running one (serve/continuous.h).
  * - While nobody takes requests they wait, and those that have waited latency_s are refused.
  * - A replica that drains answers what it has; one that is lost loses it.
  * - Hours are judged by what was answered, refused and lost in them; refused and lost ones are
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/rng.h"
-#include "serve/batching.h"
+#include "serve/any_server.h"
 #include "sim/world/serving.h"
 #include "sim/world/world.h"
 
@@ -35,7 +35,7 @@ struct service_replica {
     double weight;
     uint64_t route_end;    // of 2^53, its part of the draws ends here
     struct batch_time figures;
-    struct batch_server server;
+    struct any_server server;
 
     double told_s;    // what follows is since then
     unsigned *counts;
@@ -56,12 +56,12 @@ struct world_service {
     struct rng routes, tails;
     double first_s, now_s;
     double bin_s, bins_a_s;
-    double ahead[SERVICE_AHEAD];
+    struct llm_request ahead[SERVICE_AHEAD];
     int n_ahead, next_ahead;
 
     struct service_replica *replicas;    // in the order in which they became ready
     int n_replicas, cap_replicas, n_takers;
-    double *waiting;    // (cap_waiting) arrival times: from 'first_waiting' on, for nobody is there
+    struct llm_request *waiting;    // (cap_waiting) from 'first_waiting' on, for nobody is there
     int first_waiting, n_waiting, cap_waiting;
 
     int first_hour, n_hours, cap_hours;
@@ -88,7 +88,7 @@ void requests_set_figures(struct service_replica *r, const struct batch_time *fi
 /* It takes no more requests. */
 void requests_drain(struct world_service *s, struct service_replica *r);
 
-/* When a replica that drains will be done at the latest, were its figures to stay; its time of now:
+/* When to look whether a replica that drains is done, as any_server_done_s has it; its time of now:
  * it is.
  */
 double requests_done_s(const struct service_replica *r);

@@ -4,6 +4,7 @@
 
 #include "catalog/catalog.h"
 #include "estimate/prior/roofline.h"
+#include "estimate/serving.h"
 #include "sim/world/truth.h"
 
 static double batch_of(const struct truth *t, int workload)
@@ -38,9 +39,15 @@ struct batch_time truth_serving(const struct truth *t, int workload, int type)
     const double odds = fixed_odds(t, workload, type) *
                         exp(SERVING_TILT_SD * truth_hidden(t, "serving", workload, type, -1));
 
+    const double prefill_s =
+        serving_prefill_s(&t->catalog->workloads[workload], &t->catalog->types[type]);
+
     return (struct batch_time){ .t0_s = step_s * odds / (1 + odds),
-                             .a_s = step_s / (1 + odds) / batch_of(t, workload),
-                             .tail = 1 };
+                                .a_s = step_s / (1 + odds) / batch_of(t, workload),
+                                .c_s = prefill_s * exp(SERVING_PREFILL_SD *
+                                                       truth_hidden(t, "prefill", workload, type,
+                                                                    -1)),
+                                .tail = 1 };
 }
 
 void serving_beside(const struct truth *t, int workload, int type, int neighbour, double busy,
@@ -53,6 +60,7 @@ void serving_beside(const struct truth *t, int workload, int type, int neighbour
 
     s->t0_s *= 1 + (t0_factor - 1) * busy;
     s->a_s *= 1 + (a_factor - 1) * busy;
+    s->c_s *= 1 + (a_factor - 1) * busy;
     if (is_training)
         s->tail *= fmax(SERVING_TAIL * exp(SERVING_TAIL_SD *
                                            truth_hidden(t, "tail", workload, type, neighbour)),

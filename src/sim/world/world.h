@@ -20,7 +20,8 @@
  *   with the truth's differences from the law.
  * - A replica of a service loads for load_s and then takes requests (service.h), in batches whose
  *   time is serving.h's: longer beside neighbours, who feel it as much as it is busy; under a power
- *   limit 'a' grows as clocks fall and t0, which waits for memory and launches, does not. It draws
+ *   limit 'a' grows as clocks fall, as prompts do, and t0, which waits for memory and launches,
+ *   does not. It draws
  *   as one that steps while it is busy, and nothing meanwhile. SERVED_EVERY_S and at changes
  *   OBS_SERVED tells what it did. Cancelled it drains: no more requests, and it ends when it has
  *   answered those it has. Stopped or moved, these are lost.
@@ -38,6 +39,7 @@
 
 struct cluster_settings;
 struct gpu_type;
+struct llm_request;
 struct truth;
 struct world;
 
@@ -81,12 +83,13 @@ struct world_job_spec {
 /* Requests that come to a service, and what it promises of them. */
 struct world_service_spec {
     int workload;        // the truth's
-    double latency_s;    // later than this is late
+    double latency_s;    // later than this is late; of a language model: a first token
+    double tpot_s;       // and further ones that took longer than this each; 0: it is no such model
     int max_batch;
     uint64_t seed;    // of routes and tails; arrivals have one of their own
     void *traffic;    // whose; outlives the world
-    int (*next)(void *traffic, double *at_s, int n);    // the next arrivals, at most 'n', in
-                                                        // order: how many; 0: no more come
+    int (*next)(void *traffic, struct llm_request *out, int n);    // the next ones, at most 'n', in
+                                                                   // order: how many; 0: no more
 };
 
 /* A service is there from now on, and has an id as jobs have. It never runs: its replicas do. */

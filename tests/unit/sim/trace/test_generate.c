@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "catalog/cluster/cluster.h"
+#include "serve/continuous.h"
 #include "sim/trace/arrivals.h"
 #include "sim/trace/generate.h"
 #include "unit/sim/drawing.h"
@@ -139,7 +140,8 @@ TEST(services_are_drawn_from_their_seed_and_their_requests_come_in_order)
     struct trace t = { 0 }, again = { 0 };
     struct drawing s;
     struct buf one, two;
-    double at_s[100], last_s = 0;
+    struct llm_request came[100];
+    double last_s = 0;
     struct err e;
     int n, sum = 0;
 
@@ -160,11 +162,13 @@ TEST(services_are_drawn_from_their_seed_and_their_requests_come_in_order)
     ck_assert_int_eq(t.n_services, 20);
     for (int i = 0; i < 20; i++)
         ck_assert(t.services[i].latency_s > 0 && t.services[i].rate >= 5 / 4.0 / 4);
-    ck_assert_int_eq(service_arrivals_open(&s.arena, &t.services[0], &r, &e), 0);
-    while ((n = service_arrivals_next(r, at_s, 100)) > 0) {
+    ck_assert_int_eq(service_arrivals_open(&s.arena, "t", &t.services[0], &r, &e), 0);
+    while ((n = service_arrivals_next(r, came, 100)) > 0) {
         for (int i = 0; i < n; i++, sum++) {
-            ck_assert(at_s[i] >= last_s && at_s[i] >= t.services[0].at_s && at_s[i] < 7200);
-            last_s = at_s[i];
+            const double at_s = came[i].at_s;
+
+            ck_assert(at_s >= last_s && at_s >= t.services[0].at_s && at_s < 7200);
+            last_s = at_s;
         }
     }
     ck_assert_int_gt(sum, 100);

@@ -96,7 +96,15 @@ static const struct text_row cases[] = {
       "job j at=9 workload=w steps=1\nservice a at=0 workload=w rate=1 p99=1 arrivals=\"f 1\"\n"
       "service b at=5 workload=w rate=1 p99=1 traffic=steady\n" },
     { "a service without a promise", "service a at=0 workload=w rate=1 traffic=steady\n",
-      "! t:1: service 'a' wants rate=REQUESTS_A_SECOND and p99=SECONDS" },
+      "! t:1: service 'a' wants rate=REQUESTS_A_SECOND and p99=SECONDS, or of a language model "
+      "ttft=SECONDS and tpot=SECONDS" },
+    { "a language model's service", "service a tpot=0.1 ttft=2 at=0 workload=w rate=1 arrivals=f\n",
+      "service a at=0 workload=w rate=1 ttft=2 tpot=0.1 arrivals=f\n" },
+    { "a first token without the others", "service a at=0 workload=w rate=1 ttft=2 arrivals=f\n",
+      "! t:1: service 'a' wants rate=REQUESTS_A_SECOND and p99=SECONDS, or of a language model "
+      "ttft=SECONDS and tpot=SECONDS" },
+    { "two kinds of promise", "service a at=0 workload=w rate=1 p99=1 tpot=1 arrivals=f\n",
+      "! t:1: service 'a' promises p99=, or ttft= and tpot=: keep one" },
     { "a service without requests", "service a at=0 workload=w rate=1 p99=1\n",
       "! t:1: service 'a' wants either traffic=steady, diurnal or drawn, or arrivals=FILE" },
     { "traffic of no kind", "service a at=0 workload=w rate=1 p99=1 traffic=heavy\n",
@@ -105,8 +113,8 @@ static const struct text_row cases[] = {
       "service a at=3 end=3 workload=w rate=1 p99=1 traffic=steady\n",
       "! t:1: service 'a' ends before it begins: set end= above at=" },
     { "a service's unknown key", "service a at=0 steps=3\n",
-      "! t:1: no key 'steps'; there are at, workload, batch, rate, p99, max_batch, max_gpus, load, "
-      "traffic, arrivals, seed, end, owner" },
+      "! t:1: no key 'steps'; there are at, workload, batch, rate, p99, ttft, tpot, max_batch, "
+      "max_gpus, load, traffic, arrivals, seed, end, owner" },
     { "a service of a job's name",
       "job a at=0 workload=w steps=1\nservice a at=0 workload=w rate=1 p99=1 traffic=steady\n",
       "! t:2: job 'a' is there twice: give each its own name" },

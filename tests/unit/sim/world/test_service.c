@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "catalog/cluster/cluster.h"
+#include "serve/continuous.h"
 #include "sim/world/serving.h"
 #include "sim/world/world.h"
 #include "unit/sim/small_truth.h"
@@ -12,7 +13,7 @@
 
 #define NEAR(got, want) ck_assert_double_eq_tol((got), (want), 1e-6 * (1 + fabs((double)(want))))
 
-/* Requests at random, 'rate' a second until 'end_s'; those that came are kept. */
+/* Requests at random, 'rate' a second until 'end_s', of all lengths; when they came is kept. */
 struct stream {
     struct rng rng;
     double rate, now_s, end_s;
@@ -20,7 +21,12 @@ struct stream {
     int n;
 };
 
-static int stream_next(void *self, double *at_s, int n)
+static struct llm_request request(const struct stream *t, int i)
+{
+    return (struct llm_request){ t->at_s[i], 1 + i * 37 % 3000, 1 + i % 7 };
+}
+
+static int stream_next(void *self, struct llm_request *out, int n)
 {
     struct stream *t = self;
 
@@ -29,7 +35,8 @@ static int stream_next(void *self, double *at_s, int n)
         if (t->now_s >= t->end_s)
             return i;
         ck_assert_int_lt(t->n, (int)N_ROWS(t->at_s));
-        at_s[i] = t->at_s[t->n++] = t->now_s;
+        t->at_s[t->n] = t->now_s;
+        out[i] = request(t, t->n++);
     }
     return n;
 }
@@ -48,13 +55,19 @@ struct setting {
 enum { BATCH = 8 };
 #define LATENCY_S 0.6
 
-static void setting_open(struct setting *s, double rate, double end_s, uint64_t seed)
+/* Of a language model where 'tpot_s' is above 0. */
+static void setting_open_as(struct setting *s, double tpot_s, double rate, double end_s,
+                            uint64_t seed)
 {
     static const int types[] = { SLOW, SLOW, FAST, FAST }, nodes[] = { 0, 0, 1, 1 };
     const struct gpu_type *figures[4];
 
     memset(s, 0, sizeof *s);
     small_truth_init(&s->small);
+    if (tpot_s > 0) {
+        s->small.catalog.workloads[SMALL].task = "text-generation";
+        s->small.catalog.workloads[SMALL].flop_per_sample = 4.48e9;    // 80 us a token of a prompt
+    }
     for (int i = 0; i < 4; i++)
         figures[i] = &s->small.catalog.types[types[i]];
     s->settings = (struct cluster_settings){
@@ -73,10 +86,16 @@ static void setting_open(struct setting *s, double rate, double end_s, uint64_t 
     rng_init(&s->stream.rng, seed, "arrivals");
     s->service = world_add_service(s->world, &(struct world_service_spec){ .workload = SMALL,
                                                                            .latency_s = LATENCY_S,
+                                                                           .tpot_s = tpot_s,
                                                                            .max_batch = BATCH,
                                                                            .seed = seed,
                                                                            .traffic = &s->stream,
                                                                            .next = stream_next });
+}
+
+static void setting_open(struct setting *s, double rate, double end_s, uint64_t seed)
+{
+    setting_open_as(s, 0, rate, end_s, seed);
 }
 
 static void setting_close(struct setting *s)
@@ -198,6 +217,43 @@ EACH(one_replica_serves_as_an_oracle_does, rates)
     setting_close(&s);
 }
 
+/* Of a language model: the same, by the server that tables of capacity replay. */
+static const double llm_rates[] = { 0.5, 2, 4 };
+
+EACH(a_language_model_serves_as_its_server_does, llm_rates)
+{
+    static struct setting s;
+    struct continuous_server want;
+    const double until_s = 7000;
+    double n_refused = 0;
+
+    setting_open_as(&s, 0.28, llm_rates[_i], INFINITY, 3);
+    start(&s, replica(&s, 60), 0);
+    world_advance(s.world, until_s);
+    const struct batch_time f = truth_serving(&s.small.truth, SMALL, SLOW);
+    continuous_server_init(&want, f.t0_s, f.a_s, f.c_s, BATCH, LATENCY_S, 0.28, 0);
+    want.free_s = 60;
+    for (int i = 0; i < s.stream.n && s.stream.at_s[i] < until_s; i++) {
+        const struct llm_request q = request(&s.stream, i);
+
+        if (60 - q.at_s >= LATENCY_S)
+            n_refused++;
+        else
+            continuous_server_arrive(&want, &q);
+    }
+    continuous_server_advance(&want, until_s);
+    const struct world_service_figures got = figures(&s);
+
+    ck_assert_double_eq_tol(f.c_s, 8e-5, 1e-9);
+    ck_assert_double_eq(got.n_requests, want.n_served + n_refused);
+    ck_assert_double_eq(got.n_late, want.n_late + n_refused);
+    ck_assert(want.n_late > 0 && want.n_late < want.n_served);
+    ck_assert_double_eq(got.n_refused, n_refused);
+    NEAR(world_gpu_now(s.world, 0).energy_j, until_s * 50 + want.busy_s * (100 - 50));
+    continuous_server_release(&want);
+    setting_close(&s);
+}
+
 /* At the workload's own batch it takes what the truth's speed says, alone and beside another. */
 TEST(a_batch_takes_as_long_as_a_step)
 {
@@ -249,7 +305,8 @@ static void meddle(struct setting *s, struct rng *r, int *jobs, int n)
     }
 }
 
-static struct world_service_figures lived(uint64_t seed, double *energy_j, double *told)
+static struct world_service_figures lived(double tpot_s, uint64_t seed, double *energy_j,
+                                          double *told)
 {
     static struct setting s;
     struct rng r;
@@ -257,7 +314,7 @@ static struct world_service_figures lived(uint64_t seed, double *energy_j, doubl
     struct err e;
     int jobs[6];
 
-    setting_open(&s, 8, 4000, seed);
+    setting_open_as(&s, tpot_s, 8, 4000, seed);
     rng_init(&r, seed, "orders");
     for (int i = 0; i < 4; i++)
         jobs[i] = replica(&s, 20);
@@ -282,11 +339,12 @@ static struct world_service_figures lived(uint64_t seed, double *energy_j, doubl
     return f;
 }
 
-TIMES(every_request_is_answered_refused_or_lost_once, 8)
+TIMES(every_request_is_answered_refused_or_lost_once, 16)
 {
+    const double tpot_s = _i < 8 ? 0 : 0.3;    // batches; a language model
     double energy_j, again_j, told, told_again;
-    const struct world_service_figures f = lived((uint64_t)_i, &energy_j, &told);
-    const struct world_service_figures g = lived((uint64_t)_i, &again_j, &told_again);
+    const struct world_service_figures f = lived(tpot_s, (uint64_t)_i, &energy_j, &told);
+    const struct world_service_figures g = lived(tpot_s, (uint64_t)_i, &again_j, &told_again);
 
     ck_assert_double_eq(told, f.n_arrived - f.n_refused);
     ck_assert_int_eq(f.n_interruptions, g.n_interruptions);    // and the same seed, the same bytes
@@ -330,6 +388,27 @@ TEST(a_drain_loses_nothing_and_frees_its_gpu)
     while (hear(&s, &o))
         has_finished |= o.kind == OBS_FINISHED && o.job == old;
     ck_assert(has_finished);
+    setting_close(&s);
+}
+
+TEST(a_language_model_that_drains_ends_with_its_last_token)
+{
+    static struct setting s;
+    struct world_outcome out;
+    struct err e;
+
+    setting_open_as(&s, 0.3, 1.5, 200, 5);
+    const int old = replica(&s, 10);
+    start(&s, old, 0);
+    world_advance(s.world, 200);
+    const double open = unanswered(&s);
+    ck_assert_double_gt(open, 0);
+    ck_assert_int_eq(s.order.cancel(s.order.self, old, &e), 0);
+    world_advance(s.world, 230);
+    world_job_outcome(s.world, old, &out);
+    ck_assert(out.is_finished && out.end_s > 200.2 && out.end_s < 205);    // 7 steps of 0.25 s
+    ck_assert_double_eq(figures(&s).n_lost, 0);
+    ck_assert_double_eq(unanswered(&s), 0);
     setting_close(&s);
 }
 
