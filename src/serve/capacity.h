@@ -28,7 +28,7 @@ struct serving {
 enum { CAPACITY_RATES = 9, CAPACITY_ALPHAS = 7, CAPACITY_GAMMAS = 4 };
 
 enum capacity_source {
-    CAPACITY_CAREFUL,    // nothing recorded: Poisson arrivals, divided by 2.2
+    CAPACITY_CAREFUL,    // nothing recorded: Poisson arrivals, t0 (LLMs: the rate) divided by 2.2
     CAPACITY_METRICS,    // a clump size fitted to scraped metrics
     CAPACITY_REPLAY,     // recorded hours
 };

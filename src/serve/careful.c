@@ -42,14 +42,28 @@ static void divide(struct capacity *c, double by)
                 c->log_f[k][i][j] -= log(by);
 }
 
+/* Where even a lone prompt takes long beside its promise, steps that were so many times shorter
+ * would hold nothing anywhere: of language models the rate is divided.
+ */
+static void divide_rates(struct capacity *c, double by)
+{
+    for (int j = 0; j < CAPACITY_RATES; j++)
+        c->log_rate[j] -= log(by);
+    c->rate_ref /= by;
+}
+
 static void build_careful(struct capacity *c, const struct lengths *l, const struct serving *spec)
 {
+    const double rate = fmax(spec->rate, 1e-6);
     struct arena a;
 
     arena_init(&a);
-    const struct replay r = draw_clumps(&a, spec, 1, fmax(spec->rate, 1e-6));
+    const struct replay r = draw_clumps(&a, spec, 1, spec->is_llm ? CAREFUL * rate : rate);
     capacity_build_replays(c, &r, 1, l, spec);
-    divide(c, CAREFUL);
+    if (spec->is_llm)
+        divide_rates(c, CAREFUL);
+    else
+        divide(c, CAREFUL);
     c->source = CAPACITY_CAREFUL;
     c->margin = 1;
     c->n_hours = 0;
@@ -157,7 +171,8 @@ static struct shown show_llm(const struct replay *r, const struct serving *spec,
     continuous_server_init(&s, m->t0_s, m->a_s, m->c_s, spec->max_running, spec->ttft_s,
                            spec->tpot_s, 0);
     for (int i = 0; i < r->n; i++)
-        continuous_server_arrive(&s, &(struct llm_request){ r->at_s[i], 2048, 256 });
+        continuous_server_arrive(
+            &s, &(struct llm_request){ r->at_s[i], LLM_PROMPT_USUAL, LLM_OUTPUT_USUAL });
     continuous_server_advance(&s, 1e15);
     out.late_share = s.n_late / s.n_served;
     out.p99_s = latencies_quantile(&s.ttft, 0.99);

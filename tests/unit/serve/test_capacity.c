@@ -147,6 +147,23 @@ TEST(a_new_service_gets_less_than_half_of_what_poisson_says)
                             capacity_mu(&poisson, t0, 0.1 * t0) / 2);
 }
 
+/* Places that hold a lone prompt hold something; that is about half of Poisson's. */
+TEST(so_does_a_new_language_model_and_it_gets_something)
+{
+    const double t0 = 0.02, a = 2e-4, c = 1.6e-4;    // 2,048 tokens: 0.35 s of the second promised
+    struct capacity careful, poisson;
+
+    capacity_build(&careful, NULL, &llm);
+    draw(3, 1, 3);
+    capacity_build_replays(&poisson, hours, HOURS, NULL, &llm);
+    ck_assert_int_eq(careful.source, CAPACITY_CAREFUL);
+    ck_assert_double_eq_tol(careful.rate_ref, llm.rate, 0.2);
+    ck_assert_double_gt(capacity_mu_llm(&careful, t0, a, c), 0);
+    for (double more = 0.2; more < 1.1; more += 0.2)
+        ck_assert_double_le(capacity_mu_llm(&careful, t0 * more, a * more, c * more),
+                            capacity_mu_llm(&poisson, t0 * more, a * more, c * more) / 1.9);
+}
+
 TEST(few_arrivals_are_not_believed_beyond_the_careful_rule)
 {
     struct arrivals *a = arrivals_create(0.0625);
