@@ -87,7 +87,10 @@ _gogh_words() {
         case "$2" in
         '' | -*) options+=' generate import' ;;
         generate) options+=' --cluster --load --rate --inference --gangs' ;;
-        import) options+=' gavel philly alibaba alibaba-nodes --member' ;;
+        import)
+            options+=' gavel philly alibaba alibaba-nodes azure --member'
+            options+=' --workload --ttft --tpot --max-gpus --arrivals'
+            ;;
         esac
         ;;
     simulate)
@@ -164,7 +167,7 @@ _gogh() {
         [ "$command" = eval ] && words='pretrained others none'
         ;;
     --gpu | --reference | --remove) words=$(gogh catalog gpus --json 2>/dev/null | grep -o '"name": "[^"]*"' | cut -d'"' -f4) ;;
-    --db | --truth | --known | --cluster | --trace | --sacct | --out | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
+    --db | --truth | --known | --cluster | --trace | --sacct | --out | --arrivals | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
     --inference | --gangs | --member | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;

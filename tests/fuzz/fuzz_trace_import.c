@@ -38,6 +38,27 @@ static void read_back(struct arena *a, const struct trace *t)
     buf_release(&b);
 }
 
+/* The same of Azure's, whose service is read back. */
+static int import_azure(struct arena *a, const struct trace_import *in, struct err *e)
+{
+    struct trace_service s = { .name = "azure",
+                               .workload = "llama-8b",
+                               .ttft_s = 2,
+                               .tpot_s = 0.1,
+                               .max_batch = 32,
+                               .max_gpus = 1,
+                               .load_s = 120,
+                               .arrivals = "requests" };
+    struct buf b;
+
+    buf_init(&b, (size_t)1 << 26);
+    const int rc = trace_import_azure(a, in, &s, &b, e);
+    if (rc == 0)
+        read_back(a, &(struct trace){ .n_services = 1, .services = &s });
+    buf_release(&b);
+    return rc;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct ground ground;
@@ -60,6 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_init(&b, (size_t)1 << 26);
         cluster_import_alibaba(&a, "f", in.text, in.len, &b, &e);
         buf_release(&b);
+    } else if (data[0] == 'z') {
+        assert(import_azure(&a, &in, &e) == 0 || e.text[0] != '\0');
     } else if (import(&a, (char)data[0], &in, &t, &e) == 0) {
         read_back(&a, &t);
     } else {

@@ -2,14 +2,19 @@
 #include "cli/cmd.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/text/buf.h"
 #include "base/err.h"
 #include "base/text/file.h"
 #include "catalog/cluster/cluster.h"
+#include "catalog/cluster/job.h"
+#include "cli/when.h"
 #include "sim/ground.h"
 #include "sim/trace/trace.h"
 #include "sim/trace/generate.h"
@@ -28,6 +33,12 @@ static const char help[] =
     "  trace import alibaba FILE         Alibaba's openb pod list\n"
     "  trace import alibaba-nodes FILE   Alibaba's openb node list, as a cluster file\n"
     "      --jobs N                         only the first N to arrive\n"
+    "  trace import azure FILE           Azure's requests to a language model, as a service\n"
+    "      --workload W                     of which model; llama-8b\n"
+    "      --ttft T, --tpot T               the first token, each further one; 2s, 100ms\n"
+    "      --max-gpus N                     replicas at most; 8\n"
+    "      --arrivals FILE                  the requests, one a line, which the trace names;\n"
+    "                                       beside --out, or in this folder: NAME.arrivals\n"
     "\n"
     "  --truth DB        draw workloads and speeds from the store's measurements; without\n"
     "                    it from the built-in models\n"
@@ -38,12 +49,14 @@ static const char help[] =
     "Examples:\n"
     "  gogh trace generate --cluster docs/examples/reference.cluster --truth gavel.db \\\n"
     "      --jobs 1000 --load 0.6 --seed 11 --out r.trace\n"
-    "  gogh trace import gavel traces.tar.gz --member traces/msr/seed=0/0e4a51.trace\n";
+    "  gogh trace import gavel traces.tar.gz --member traces/msr/seed=0/0e4a51.trace\n"
+    "  gogh trace import azure AzureLLMInferenceTrace_conv.csv.gz --ttft 1s --out conv.trace\n";
 
 static struct options {
     const char *verb, *kind, *input;
     const char *cluster, *truth, *reference, *member, *out;
-    long n_jobs, seed;
+    const char *workload, *ttft, *tpot, *arrivals;
+    long n_jobs, seed, max_gpus;
     double load, rate, inference, gangs;
 } given = { .seed = 1 };
 
@@ -59,16 +72,30 @@ static const struct cmd_option options[] = {
     CMD_NUMBER("rate", given.rate, 1e-6, 1e9),
     CMD_NUMBER("inference", given.inference, 0, 1),
     CMD_NUMBER("gangs", given.gangs, 0, 1),
+    CMD_TEXT("workload", given.workload),
+    CMD_TEXT("ttft", given.ttft),
+    CMD_TEXT("tpot", given.tpot),
+    CMD_WHOLE("max-gpus", given.max_gpus, 1, SERVICE_GPUS_MOST),
+    CMD_TEXT("arrivals", given.arrivals),
 };
 
+static int import_nodes(const struct options *o, struct arena *a, const struct trace_import *in,
+                        struct err *e);
+static int import_requests(const struct options *o, struct arena *a, const struct trace_import *in,
+                           struct err *e);
+
+/* What is imported: jobs, or something else that 'import' makes of it. */
 static const struct trace_kind {
     const char *name;
     int (*read)(struct arena *a, struct trace_import *in, struct trace *out, struct err *e);
+    int (*import)(const struct options *o, struct arena *a, const struct trace_import *in,
+                  struct err *e);
 } kinds[] = {
-    { "gavel", trace_import_gavel },
-    { "philly", trace_import_philly },
-    { "alibaba", trace_import_alibaba },
-    { "alibaba-nodes", NULL },    // is no trace but a cluster
+    { "gavel", trace_import_gavel, NULL },
+    { "philly", trace_import_philly, NULL },
+    { "alibaba", trace_import_alibaba, NULL },
+    { "alibaba-nodes", NULL, import_nodes },
+    { "azure", NULL, import_requests },
 };
 
 static const struct trace_kind *kind;    // of an import; NULL: there is no such
@@ -92,8 +119,8 @@ static int check_import(const struct options *o)
         kind = strcmp(o->kind, kinds[i].name) == 0 ? &kinds[i] : kind;
     if (!kind)
         return cmd_misuse(&cmd_trace,
-                          "cannot import '%s': want gavel, philly, alibaba or "
-                          "alibaba-nodes",
+                          "cannot import '%s': want gavel, philly, alibaba, alibaba-nodes "
+                          "or azure",
                           o->kind);
     if (o->input == NULL)
         return cmd_misuse(&cmd_trace, "say which file to import");
@@ -109,11 +136,15 @@ static int check(const struct cmd_call *call)
     o->verb = call->words[0] != NULL ? call->words[0] : "";
     o->kind = call->words[0] != NULL && call->words[1] != NULL ? call->words[1] : "";
     o->input = call->words[2];
-    if (strcmp(o->verb, "generate") == 0)
-        return check_generate(o);
-    if (strcmp(o->verb, "import") == 0)
-        return check_import(o);
-    return cmd_misuse(call->cmd, "cannot do '%s': want generate or import", o->verb);
+    const bool is_import = strcmp(o->verb, "import") == 0;
+    if (!is_import && strcmp(o->verb, "generate") != 0)
+        return cmd_misuse(call->cmd, "cannot do '%s': want generate or import", o->verb);
+    const int rc = is_import ? check_import(o) : check_generate(o);
+    const bool has_service = o->workload || o->ttft || o->tpot || o->max_gpus > 0 || o->arrivals;
+    if (rc == 0 && has_service && (!kind || kind->import != import_requests))
+        return cmd_misuse(&cmd_trace, "--workload, --ttft, --tpot, --max-gpus, --arrivals are for "
+                                      "'import azure'");
+    return rc;
 }
 
 /* ---- output ---- */
@@ -169,13 +200,98 @@ static int generate(const struct options *o, struct arena *a, struct err *e)
     return rc;
 }
 
-static int import_nodes(const struct options *o, struct arena *a, const char *text, size_t len,
+static int import_nodes(const struct options *o, struct arena *a, const struct trace_import *in,
                         struct err *e)
 {
     struct buf b;
 
     buf_init(&b, OUT_MAX);
-    return cmd_write(o->out, &b, cluster_import_alibaba(a, o->input, text, len, &b, e), e);
+    return cmd_write(o->out, &b, cluster_import_alibaba(a, o->input, in->text, in->len, &b, e), e);
+}
+
+/* 'name' without those ends that it has, in their order, and another instead. */
+static const char *with_end(struct arena *a, const char *name, const char *const *ends, int n,
+                            const char *end)
+{
+    size_t len = strlen(name);
+
+    for (int i = 0; i < n; i++) {
+        const size_t k = strlen(ends[i]);
+
+        if (len > k && memcmp(name + len - k, ends[i], k) == 0)
+            len -= k;
+    }
+    return arena_printf(a, "%.*s%s", (int)len, name, end);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The file of requests, and in '*named' how the trace says it: from the trace's folder, or in full
+ * where that is another or nobody knows it.
+ */
+static int arrivals_path(const struct options *o, struct arena *a, const char **path,
+                         const char **named, struct err *e)
+{
+    static const char *const ends[] = { ".gz", ".xz", ".bz2", ".zst", ".csv", ".trace" };
+    const char *like = o->out ? o->out : last_part(o->input);
+    char here[PATH_MAX];
+
+    *path = o->arrivals ? o->arrivals : with_end(a, like, ends, CMD_COUNT(ends), ".arrivals");
+    const bool is_beside = o->out && !o->arrivals;
+    *named = is_beside ? last_part(*path) : *path;
+    if (!is_beside && (*path)[0] != '/') {
+        if (!getcwd(here, sizeof here))
+            return err_set(e, errno, "this folder has no name any more: give --arrivals /PATH");
+        *named = arena_printf(a, "%s/%s", here, *path);
+    }
+    if (!text_is_name(slice_of(*named)))
+        return err_set(e, EINVAL, "%s: want a path of at most 200 printable bytes: give --arrivals",
+                       *named);
+    return 0;
+}
+
+/* What the file of requests does not say of the service. */
+static int service_terms(const struct options *o, struct trace_service *s, struct err *e)
+{
+    *s = (struct trace_service){ .name = "azure",
+                                 .workload = o->workload ? o->workload : "llama-8b",
+                                 .ttft_s = 2,
+                                 .tpot_s = 0.1,
+                                 .max_batch = SERVICE_BATCH,
+                                 .max_gpus = o->max_gpus > 0 ? (int)o->max_gpus : 8,
+                                 .load_s = SERVICE_LOAD_S };
+    int rc = o->ttft ? when_duration(o->ttft, &s->ttft_s, e) : 0;
+    if (rc == 0 && o->tpot)
+        rc = when_duration(o->tpot, &s->tpot_s, e);
+    if (rc == 0 && (s->ttft_s < 1e-4 || s->ttft_s > 1e4 || s->tpot_s < 1e-5 || s->tpot_s > 1e4))
+        rc = err_set(e, EINVAL, "--ttft and --tpot: want times from 0.1 ms and 0.01 ms to 10000 s");
+    if (rc == 0 && !text_is_name(slice_of(s->workload)))
+        rc = err_set(e, EINVAL, "--workload: want a name of 1 to 200 printable bytes");
+    return rc;
+}
+
+static int import_requests(const struct options *o, struct arena *a, const struct trace_import *in,
+                           struct err *e)
+{
+    struct trace_service s;
+    const struct trace t = { .n_services = 1, .services = &s };
+    const char *path;
+    struct buf b;
+
+    if (service_terms(o, &s, e) < 0 || arrivals_path(o, a, &path, &s.arrivals, e) < 0)
+        return -e->code;
+    buf_init(&b, OUT_MAX);
+    int rc = cmd_write(path, &b, trace_import_azure(a, in, &s, &b, e), e);
+    if (rc == 0)
+        rc = put_trace(o, &t, "gogh trace import", e);
+    if (rc == 0)
+        fprintf(stderr, "gogh: the requests are in %s\n", path);
+    return rc;
 }
 
 /* Gavel's traces say what runs, so they need no truth; with one, jobs get promises. */
@@ -213,7 +329,7 @@ static int import(const struct options *o, struct arena *a, struct err *e)
 
     if (rc < 0)
         return rc;
-    return kind->read ? import_with_draw(o, a, in, e) : import_nodes(o, a, in.text, in.len, e);
+    return kind->import ? kind->import(o, a, &in, e) : import_with_draw(o, a, in, e);
 }
 
 static int run(const struct cmd_call *call, struct err *e)
@@ -225,7 +341,7 @@ static int run(const struct cmd_call *call, struct err *e)
 const struct cmd cmd_trace = {
     .name = "trace",
     .synopsis = "trace generate --cluster FILE [--jobs N] [--load L | --rate R] [--out FILE] | "
-                "trace import gavel|philly|alibaba|alibaba-nodes FILE [--out FILE]",
+                "trace import gavel|philly|alibaba|alibaba-nodes|azure FILE [--out FILE]",
     .summary = "make traces by chance, or from published ones",
     .help = help,
     CMD_OPTIONS(options),

@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/text/words.h"
 #include "catalog/catalog.h"
+#include "serve/azure.h"
 #include "sim/trace/generate.h"
 #include "sim/world/truth.h"
 
@@ -442,6 +443,33 @@ int trace_import_alibaba(struct arena *a, struct trace_import *in, struct trace 
         openb_draw(in->draw, &out->jobs[i]);
     return rc;
 }
+
+/* ---- Azure ---- */
+
+/* Requests begin when replicas had the time to load twice: who sends them waits for a server. */
+#define AZURE_LOADS 2
+
+int trace_import_azure(struct arena *a, const struct trace_import *in, struct trace_service *s,
+                       struct buf *arrivals, struct err *e)
+{
+    const double lead_s = AZURE_LOADS * s->load_s;
+    struct azure_trace t;
+    int rc = azure_read(a, in->name, in->text, in->len, &t, e);
+
+    if (rc < 0)
+        return rc;
+    const int n = in->n_jobs > 0 && in->n_jobs < t.n ? in->n_jobs : t.n;
+    const double span_s = t.requests[n - 1].at_s;
+    s->rate = fmin(n / fmax(span_s, 1), 1e6);
+    s->end_s = NAN;
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = buf_printf(arrivals, "%.6f %d %d\n", lead_s + t.requests[i].at_s,
+                        t.requests[i].prompt, t.requests[i].output);
+    return rc < 0 ? err_set(e, EFBIG, "%s: too many requests: ask for fewer with --jobs", in->name)
+                  : 0;
+}
+
+/* ---- Alibaba's nodes ---- */
 
 static const char openb_preamble[] =
     "# Made from Alibaba's openb node list (cluster-trace-gpu-v2023).\n"

@@ -40,6 +40,12 @@ int trace_import_philly(struct arena *a, struct trace_import *in, struct trace *
 int trace_import_alibaba(struct arena *a, struct trace_import *in, struct trace *out,
                          struct err *e);
 
+/* Azure's requests to a language model as one service, of which 's' says promise and place. Into
+ * 'arrivals' comes the file that its line names. The first n_jobs requests, or all.
+ */
+int trace_import_azure(struct arena *a, const struct trace_import *in, struct trace_service *s,
+                       struct buf *arrivals, struct err *e);
+
 /* Alibaba's openb node list as a cluster file. */
 int cluster_import_alibaba(struct arena *a, const char *name, const char *text, size_t len,
                            struct buf *out, struct err *e);

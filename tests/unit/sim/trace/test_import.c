@@ -183,6 +183,50 @@ TEST(a_gang_that_is_too_large_is_cut_down_and_keeps_its_length)
     arena_release(&a);
 }
 
+static const struct {
+    const char *name, *rows;
+    int n_jobs;
+    double rate;
+    const char *want;
+} requests[] = {
+    { "times from when replicas are there, and lengths",
+      "2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:05.4799600,0,0\n"
+      "2023-11-16 18:18:03.9799600,7,70\n",
+      0, 0.05, "120.000000 4808 10\n121.500000 1 1\n180.000000 7 70\n" },
+    { "only the first", "2023-11-16 18:17:03,1,2\n2023-11-16 18:17:13,3,4\n2023-11-17 18:18:03,5,6\n",
+      2, 0.2, "120.000000 1 2\n130.000000 3 4\n" },
+    { "a day that is none", "2023-11-16 18:17:03,1,2\n2023-11-36 18:17:13,3,4\n", 0, 0,
+      "! f:3: write TIMESTAMP as YYYY-MM-DD HH:MM:SS.SSS" },
+    { "out of order", "2023-11-16 18:17:03,1,2\n2023-11-16 18:17:02,3,4\n", 0, 0,
+      "! f:3: sort the rows by TIMESTAMP" },
+    { "tokens below 0", "2023-11-16 18:17:03,1,-2\n2023-11-16 18:17:02,3,4\n", 0, 0,
+      "! f:2: tokens are counts below 100 million" },
+};
+
+EACH(requests_of_azure_become_a_service, requests)
+{
+    struct trace_service s = { .name = "azure", .load_s = 60 };
+    struct trace_import in = { .name = "f", .n_jobs = requests[_i].n_jobs };
+    struct arena a;
+    struct buf b;
+    struct err e;
+
+    arena_init(&a);
+    buf_init(&b, 65536);
+    in.text = arena_printf(&a, "TIMESTAMP,ContextTokens,GeneratedTokens\n%s", requests[_i].rows);
+    in.len = strlen(in.text);
+    if (trace_import_azure(&a, &in, &s, &b, &e) < 0) {
+        buf_clear(&b);
+        buf_printf(&b, "! %s", e.text);
+    } else {
+        ck_assert_double_eq_tol(s.rate, requests[_i].rate, 1e-12);
+    }
+    ck_assert_msg(strcmp(buf_text(&b), requests[_i].want) == 0, "%s: got %s", requests[_i].name,
+                  buf_text(&b));
+    buf_release(&b);
+    arena_release(&a);
+}
+
 TEST(nodes_become_a_cluster_file)
 {
     struct arena a;
