@@ -15,6 +15,7 @@
 #include "cycle/inner.h"
 #include "cycle/services_inner.h"
 #include "cycle/table.h"
+#include "estimate/serving.h"
 #include "optimize/model/place.h"
 
 /* Tables are built anew this often: an hour more or less in 24 changes little. */
@@ -336,6 +337,8 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
     if (seen->n_bins > 0)
         arrivals_add(r->arrivals, seen->to_s, seen->from_s, seen->bin_s, seen->n_bins,
                      seen->counts);
+    else
+        counted_add(&r->counted, seen->from_s, seen->to_s, n, seen->n_late, seen->n_queued);
     if (!isnan(seen->n_requests))
         demand_add(&r->demand, seen->from_s, seen->to_s, n);
     r->requests += n;
@@ -561,6 +564,28 @@ static void tell_routes(struct cycle *c, struct service_record *r)
         c->on_routes(c->owner, r->id, r->routes, r->n_routes);
 }
 
+/* What replicas that tell no bins have shown, as it was where most requests go. */
+static struct serving_metrics metrics_of(const struct cycle *c, const struct service_record *r)
+{
+    const struct service_route *top = NULL;
+    struct serving_metrics m;
+
+    for (int i = 0; i < r->n_routes; i++)
+        if (!top || r->routes[i].weight > top->weight)
+            top = &r->routes[i];
+    const struct job *j = top ? c->ledger->state.jobs[top->job] : NULL;
+    if (!j || j->n_held == 0 || j->spec.workload >= c->estimator.n_workloads ||
+        !counted_metrics(&r->counted, &m))
+        return (struct serving_metrics){ .rate = 0 };
+    const struct serving_estimate s = estimate_serving(
+        &c->estimator, j->spec.workload, c->ledger->state.gpus[j->gpus[0]].type, -1);
+    m.rate *= r->n_routes * top->weight;
+    m.t0_s = exp(s.ln_t0);
+    m.a_s = exp(s.ln_a);
+    m.c_s = isnan(s.ln_prefill) ? 0 : exp(s.ln_prefill);
+    return m;
+}
+
 static void build_table(struct cycle *c, struct service_record *r, double now_s)
 {
     struct serving spec = serving_of(&c->ledger->state.jobs[r->id]->spec);
@@ -568,12 +593,14 @@ static void build_table(struct cycle *c, struct service_record *r, double now_s)
     if (now_s < r->built_s + (c->table_s > 0 ? c->table_s : BUILD_S))
         return;
     arrivals_advance(r->arrivals, now_s);
-    bool is_due = arrivals_n_hours(r->arrivals) > 0 && c->solver.services != SERVICE_AUTOSCALE &&
+    const struct serving_metrics m = metrics_of(c, r);
+    bool is_due = (arrivals_n_hours(r->arrivals) > 0 || m.rate > 0) &&
+                  c->solver.services != SERVICE_AUTOSCALE &&
                   !job_is_over(c->ledger->state.jobs[r->id]);
     if (is_due && c->on_table_due)
         c->on_table_due(c->owner, r->id);
     else if (is_due)
-        capacity_build(&r->capacity, r->arrivals, &spec);
+        table_make(&r->capacity, r->arrivals, &spec, &m);
     r->built_s = now_s;
 }
 
@@ -597,7 +624,10 @@ struct table_build *services_table_begin(const struct cycle *c, int service)
     const struct job_spec *spec = &c->ledger->state.jobs[service]->spec;
     const struct serving promise = serving_of(spec);
 
-    return table_build_create(service, r->arrivals, arrivals_bin_s(promise.latency_s), &promise);
+    const struct serving_metrics m = metrics_of(c, r);
+
+    return table_build_create(service, r->arrivals, arrivals_bin_s(promise.latency_s), &promise,
+                              &m);
 }
 
 void services_table_end(struct cycle *c, struct table_build *b)

@@ -7,12 +7,14 @@
 #include "cycle/services.h"
 #include "serve/arrivals.h"
 #include "serve/capacity.h"
+#include "serve/counted.h"
 #include "serve/demand.h"
 
 struct service_record {
     int id;    // of the service
     struct arrivals *arrivals;
     struct demand demand;
+    struct counted counted;    // of replicas that tell no bins
     struct capacity capacity;
     double built_s;     // the table; NaN: never
     double load_s;      // that a replica took until it was ready; 0: none has yet

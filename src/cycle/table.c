@@ -7,7 +7,7 @@
 #include "base/log.h"
 
 struct table_build *table_build_create(int service, const struct arrivals *a, double bin_s,
-                                       const struct serving *spec)
+                                       const struct serving *spec, const struct serving_metrics *m)
 {
     struct table_build *b = heap_array(1, sizeof *b);
     int n = arrivals_n_hours(a);
@@ -15,6 +15,7 @@ struct table_build *table_build_create(int service, const struct arrivals *a, do
     b->service = service;
     b->bin_s = bin_s;
     b->spec = *spec;
+    b->metrics = *m;
     for (int i = 0; i < n && i < ARRIVALS_HOURS; i++) {
         buf_init(&b->hours[b->n_hours], 2 * ARRIVALS_HOUR_MAX);
         if (arrivals_save(a, i, &b->hours[b->n_hours++]) < 0)
@@ -38,6 +39,24 @@ void table_build_run(struct table_build *b)
     for (int i = b->n_hours - 1; i >= 0; i--)
         if (b->hours[i].len > 0 && arrivals_load(a, b->hours[i].data, b->hours[i].len, &e) < 0)
             log_warn("service %d: %s", b->service, e.text);
-    capacity_build(&b->result, a, &b->spec);
+    table_make(&b->result, a, &b->spec, &b->metrics);
     arrivals_destroy(a);
+}
+
+bool table_has_arrivals(const struct arrivals *a)
+{
+    int i = 0;
+
+    while (i < arrivals_n_hours(a) && arrivals_hour(a, i).n == 0)
+        i++;
+    return i < arrivals_n_hours(a);
+}
+
+void table_make(struct capacity *out, const struct arrivals *a, const struct serving *spec,
+                const struct serving_metrics *m)
+{
+    if (m->rate > 0 && !table_has_arrivals(a))
+        capacity_from_metrics(out, spec, m);
+    else
+        capacity_build(out, a, spec);
 }

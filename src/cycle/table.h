@@ -13,16 +13,26 @@ struct table_build {
     int service;
     double bin_s;
     struct serving spec;
+    struct serving_metrics metrics;    // for want of arrivals; its rate is 0: there are none, too
     int n_hours;
     struct buf hours[ARRIVALS_HOURS];    // as arrivals_save writes them
     struct capacity result;
 };
 
 struct table_build *table_build_create(int service, const struct arrivals *a, double bin_s,
-                                       const struct serving *spec);
+                                       const struct serving *spec, const struct serving_metrics *m);
 void table_build_destroy(struct table_build *b);    // NULL is fine
 
 /* Up to a second of a core. */
 void table_build_run(struct table_build *b);
+
+/* Did anything arrive in the hours that are over? Where a service's replicas tell no bins nothing
+ * has, however much they serve.
+ */
+bool table_has_arrivals(const struct arrivals *a);
+
+/* The same at once: by what arrived, else by metrics, else by the careful rule. */
+void table_make(struct capacity *out, const struct arrivals *a, const struct serving *spec,
+                const struct serving_metrics *m);
 
 #endif

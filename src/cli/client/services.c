@@ -166,7 +166,7 @@ static const char *capacity_source(struct arena *a, const json_t *s)
     if (from != NULL && strcmp(from, "replay") == 0)
         return arena_printf(a, "by replay of %s hours of its arrivals", cell_text(a, s, "hours"));
     return from != NULL && strcmp(from, "metrics") == 0
-               ? "fitted to its metrics"
+               ? "fitted to its metrics: at most 1.4 times what a replica was seen to take"
                : "by a careful rule, until an hour of arrivals is known";
 }
 

@@ -15,10 +15,14 @@
 #include "catalog/cluster/engine.h"
 #include "catalog/cluster/snapshot.h"
 #include "cycle/cycle.h"
+#include "cycle/services.h"
+#include "cycle/table.h"
 #include "optimize/model/plan.h"
 #include "optimize/model/problem.h"
 #include "estimate/model/model.h"
+#include "monitor/sensor.h"
 #include "refine/trainer.h"
+#include "serve/capacity.h"
 #include "store/store.h"
 #include "unit/refine/small_catalog.h"
 #include "unit/support.h"
@@ -295,6 +299,67 @@ TEST(a_job_walks_from_submission_to_finished)
     ck_assert_int_eq(cycle.n_fallbacks, 0);
     ck_assert_int_eq((int)cycle.decision_s.n, 6);
     state_assert(&world.ledger.state);
+}
+
+/* ---- services ---- */
+
+/* Its first replica, which serves since now. */
+static int serve(const struct service_terms *terms)
+{
+    static const struct served ready = { .is_ready = true, .n_requests = NAN, .n_late = NAN };
+    const struct job_spec spec = { .name = "web",
+                                   .owner = "ann",
+                                   .kind = JOB_SERVICE,
+                                   .rate = 1,
+                                   .deadline_s = NAN,
+                                   .n_gpus = 1,
+                                   .max_gpus = 1,
+                                   .terms = terms };
+
+    world_add(&world, SMALL);
+    world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &spec });
+    run(1);
+    see(OBS_SERVED, 1)->served = &ready;
+    run(1);
+    ck_assert(job_serves_now(world.ledger.state.jobs[1]));
+    return 1;
+}
+
+/* In ten minutes, in which it tells of 'n' requests now and then. */
+static struct service_now after_ten_minutes(int replica, double n, double late)
+{
+    struct served s = { .is_ready = true, .n_requests = n, .n_late = late, .n_queued = NAN };
+    struct service_now now;
+    struct err e = { 0 };
+
+    for (int i = 0; i < 61; i++) {
+        s.from_s = stage.clock.t_s;
+        s.to_s = stage.clock.t_s += 10;
+        services_hear(&cycle, replica, &s);
+        ck_assert_int_eq(services_tick(&cycle, &e), 0);
+    }
+    ck_assert(services_now(&cycle, 0, &now));
+    return now;
+}
+
+TEST(a_service_that_only_counts_has_a_table_by_its_metrics)
+{
+    static const struct service_terms terms = { .latency_s = 50, .max_batch = 8 };
+    const int replica = serve(&terms);
+    struct service_now now = after_ten_minutes(replica, NAN, NAN);
+
+    ck_assert_int_eq(now.source, CAPACITY_CAREFUL);
+    after_ten_minutes(replica, 5, 0);
+    now = after_ten_minutes(replica, 5, 0);
+    ck_assert_int_eq(now.source, CAPACITY_METRICS);
+    ck_assert_double_eq(now.margin, 1.25);
+    ck_assert_double_le(now.held, 1.4 * 0.5 * (1 + 1e-9));
+    ck_assert_double_gt(now.held, 0.5);
+
+    struct table_build *elsewhere = services_table_begin(&cycle, 0);
+    table_build_run(elsewhere);
+    ck_assert_int_eq(elsewhere->result.source, CAPACITY_METRICS);
+    services_table_end(&cycle, elsewhere);
 }
 
 /* ---- solvers of no use ---- */
