@@ -338,7 +338,10 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
         arrivals_add(r->arrivals, seen->to_s, seen->from_s, seen->bin_s, seen->n_bins,
                      seen->counts);
     else
-        counted_add(&r->counted, seen->from_s, seen->to_s, n, seen->n_late, seen->n_queued);
+        counted_add(&r->counted, seen->from_s, seen->to_s, n, seen->n_late, seen->n_queued,
+                    seen->has_lengths ? &seen->lengths : NULL);
+    if (seen->has_lengths)
+        arrivals_add_lengths(r->arrivals, seen->to_s, &seen->lengths);
     if (!isnan(seen->n_requests))
         demand_add(&r->demand, seen->from_s, seen->to_s, n);
     r->requests += n;

@@ -43,19 +43,10 @@ void table_build_run(struct table_build *b)
     arrivals_destroy(a);
 }
 
-bool table_has_arrivals(const struct arrivals *a)
-{
-    int i = 0;
-
-    while (i < arrivals_n_hours(a) && arrivals_hour(a, i).n == 0)
-        i++;
-    return i < arrivals_n_hours(a);
-}
-
 void table_make(struct capacity *out, const struct arrivals *a, const struct serving *spec,
                 const struct serving_metrics *m)
 {
-    if (m->rate > 0 && !table_has_arrivals(a))
+    if (m->rate > 0 && arrivals_n_hours(a) == 0)
         capacity_from_metrics(out, spec, m);
     else
         capacity_build(out, a, spec);

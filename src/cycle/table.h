@@ -26,12 +26,9 @@ void table_build_destroy(struct table_build *b);    // NULL is fine
 /* Up to a second of a core. */
 void table_build_run(struct table_build *b);
 
-/* Did anything arrive in the hours that are over? Where a service's replicas tell no bins nothing
- * has, however much they serve.
+/* The same at once: by what arrived, else by metrics (where replicas tell no bins nothing has,
+ * however much they serve), else by the careful rule.
  */
-bool table_has_arrivals(const struct arrivals *a);
-
-/* The same at once: by what arrived, else by metrics, else by the careful rule. */
 void table_make(struct capacity *out, const struct arrivals *a, const struct serving *spec,
                 const struct serving_metrics *m);
 

@@ -297,22 +297,33 @@ double arrivals_add(struct arrivals *a, double now_s, double from_s, double bin_
     return taken;
 }
 
-void lengths_add(unsigned *histogram, int tokens)
+void lengths_add_many(unsigned *histogram, int tokens, unsigned n)
 {
     const double b = tokens > 1 ? floor(2 * log2(tokens) + 1e-9) : 0;
 
-    histogram[(int)fmin(b, LENGTH_BUCKETS - 1)]++;
+    histogram[(int)fmin(b, LENGTH_BUCKETS - 1)] += n;
 }
 
-void arrivals_add_lengths(struct arrivals *a, double at_s, int prompt, int output)
+void lengths_add(unsigned *histogram, int tokens)
+{
+    lengths_add_many(histogram, tokens, 1);
+}
+
+void lengths_join(struct lengths *l, const struct lengths *more)
+{
+    for (int i = 0; i < LENGTH_BUCKETS; i++) {
+        l->prompt[i] += more->prompt[i];
+        l->output[i] += more->output[i];
+    }
+}
+
+void arrivals_add_lengths(struct arrivals *a, double at_s, const struct lengths *more)
 {
     for (int k = 0; k < N_OPEN; k++) {
         struct open_hour *o = &a->open[k];
 
-        if (o->hour < 0 || !(floor(at_s / HOUR_S) == (double)o->hour))
-            continue;
-        lengths_add(o->lengths.prompt, prompt);
-        lengths_add(o->lengths.output, output);
+        if (o->hour >= 0 && floor(at_s / HOUR_S) == (double)o->hour)
+            lengths_join(&o->lengths, more);
     }
 }
 

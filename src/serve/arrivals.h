@@ -47,8 +47,8 @@ void arrivals_destroy(struct arrivals *a);
 double arrivals_add(struct arrivals *a, double now_s, double from_s, double bin_s, int n,
                     const unsigned *counts);
 
-/* A request's tokens, at 'at_s'; where that hour is not open, nothing happens. */
-void arrivals_add_lengths(struct arrivals *a, double at_s, int prompt, int output);
+/* Tokens of requests of about 'at_s'; where that hour is not open, nothing happens. */
+void arrivals_add_lengths(struct arrivals *a, double at_s, const struct lengths *more);
 
 /* Open the hour of 'now_s': seals and forgets, also where nothing arrives any more. */
 void arrivals_advance(struct arrivals *a, double now_s);
@@ -83,5 +83,7 @@ int arrivals_load(struct arrivals *a, const void *bytes, size_t len, struct err 
 /* Tokens at the quantile 'q' of a histogram with LENGTH_BUCKETS; 1 where it is empty. */
 int lengths_quantile(const unsigned *histogram, double q);
 void lengths_add(unsigned *histogram, int tokens);
+void lengths_add_many(unsigned *histogram, int tokens, unsigned n);
+void lengths_join(struct lengths *l, const struct lengths *more);
 
 #endif

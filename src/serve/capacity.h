@@ -59,6 +59,7 @@ struct serving_metrics {
     double rate;              // requests/s that one replica took
     double t0_s, a_s, c_s;    // where it runs
     double late_share, p99_s, queue_s;    // queue_s: mean time before it is begun
+    struct lengths lengths;               // of a language model's requests; none: not told
 };
 
 /* Of metrics only: one clump size is fitted to the first of late share, p99 and queueing time that

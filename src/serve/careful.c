@@ -72,22 +72,26 @@ static void build_careful(struct capacity *c, const struct lengths *l, const str
 
 /* ---- recorded hours ---- */
 
+static double count_lengths(const struct lengths *l)
+{
+    double n = 0;
+
+    for (int i = 0; i < LENGTH_BUCKETS; i++)
+        n += l->prompt[i];
+    return n;
+}
+
 /* All lengths of all hours; NULL where nobody told any. */
-static const struct lengths *join_lengths(struct arena *mem, const struct arrivals *a)
+static const struct lengths *gather_lengths(struct arena *mem, const struct arrivals *a)
 {
     struct lengths *all = ARENA_NEW(mem, struct lengths);
-    double n = 0;
 
     for (int h = 0; h < arrivals_n_hours(a); h++) {
         const struct arrivals_hour hour = arrivals_hour(a, h);
 
-        for (int i = 0; i < LENGTH_BUCKETS; i++) {
-            all->prompt[i] += hour.lengths.prompt[i];
-            all->output[i] += hour.lengths.output[i];
-            n += hour.lengths.prompt[i];
-        }
+        lengths_join(all, &hour.lengths);
     }
-    return n > 0 ? all : NULL;
+    return count_lengths(all) > 0 ? all : NULL;
 }
 
 /* Those below the other table, cell by cell, at rates that both have. */
@@ -118,7 +122,7 @@ void capacity_build(struct capacity *c, const struct arrivals *a, const struct s
         n_all += r[n].n;
         n += r[n].n > 0;
     }
-    const struct lengths *lengths = n ? join_lengths(&mem, a) : NULL;
+    const struct lengths *lengths = n ? gather_lengths(&mem, a) : NULL;
     if (n)
         capacity_build_replays(c, r, n, lengths, spec);
     if (n_all < FEW) {    // too few to know their bursts
@@ -163,16 +167,24 @@ static struct shown show_batches(const struct replay *r, const struct serving *s
 }
 
 static struct shown show_llm(const struct replay *r, const struct serving *spec,
-                             const struct serving_metrics *m)
+                             const struct serving_metrics *m, const struct lengths *l)
 {
     struct continuous_server s;
     struct shown out = { .queue_s = (double)NAN };
+    struct rng rng;
 
     continuous_server_init(&s, m->t0_s, m->a_s, m->c_s, spec->max_running, spec->ttft_s,
                            spec->tpot_s, 0);
-    for (int i = 0; i < r->n; i++)
-        continuous_server_arrive(
-            &s, &(struct llm_request){ r->at_s[i], LLM_PROMPT_USUAL, LLM_OUTPUT_USUAL });
+    rng_init(&rng, SEED, "serve/lengths");
+    for (int i = 0; i < r->n; i++) {
+        struct llm_request q = { r->at_s[i], LLM_PROMPT_USUAL, LLM_OUTPUT_USUAL };
+
+        if (l) {
+            q.prompt = lengths_quantile(l->prompt, rng_uniform(&rng));
+            q.output = lengths_quantile(l->output, rng_uniform(&rng));
+        }
+        continuous_server_arrive(&s, &q);
+    }
     continuous_server_advance(&s, 1e15);
     out.late_share = s.n_late / s.n_served;
     out.p99_s = latencies_quantile(&s.ttft, 0.99);
@@ -202,13 +214,14 @@ void capacity_from_metrics(struct capacity *c, const struct serving *spec,
         return;
     }
     arena_init(&a);
+    const struct lengths *l = count_lengths(&m->lengths) > 0 ? &m->lengths : NULL;
     for (int i = 0; i < N_CLUMPS && !is_found; i++) {
         const struct replay r = draw_clumps(&a, spec, clumps[i], m->rate);
-        const struct shown s = spec->is_llm ? show_llm(&r, spec, m) : show_batches(&r, spec, m);
+        const struct shown s = spec->is_llm ? show_llm(&r, spec, m, l) : show_batches(&r, spec, m);
 
         is_found = is_as_bad(&s, m) || i + 1 == N_CLUMPS;
         if (is_found)
-            capacity_build_replays(c, &r, 1, NULL, spec);
+            capacity_build_replays(c, &r, 1, l, spec);
     }
     c->source = CAPACITY_METRICS;
     c->margin = METRICS_MARGIN;

@@ -14,7 +14,7 @@ static double rate_of(const struct counted_while *w)
 }
 
 void counted_add(struct counted *c, double from_s, double to_s, double n_requests, double n_late,
-                 double n_queued)
+                 double n_queued, const struct lengths *lengths)
 {
     struct counted_while *w = &c->now;
 
@@ -28,6 +28,8 @@ void counted_add(struct counted *c, double from_s, double to_s, double n_request
     w->n_late += isnan(n_late) ? 0 : n_late;
     w->is_known &= !isnan(n_late);
     w->queued_s += (isnan(n_queued) ? 0 : n_queued) * (to_s - from_s);
+    if (lengths)
+        lengths_join(&w->lengths, lengths);
     if (w->to_s - w->from_s < WHILE_S || w->n_requests < WHILE_REQUESTS)
         return;
     if (rate_of(w) >= rate_of(&c->busiest) || w->to_s - c->busiest.to_s > DAY_S)
@@ -48,7 +50,8 @@ bool counted_metrics(const struct counted *c, struct serving_metrics *out)
     *out = (struct serving_metrics){ .rate = rate_of(w),
                                      .late_share = nothing,
                                      .p99_s = nothing,
-                                     .queue_s = nothing };
+                                     .queue_s = nothing,
+                                     .lengths = w->lengths };
     if (w->is_known)
         out->late_share = w->n_late / w->n_requests;
     else

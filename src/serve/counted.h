@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "serve/arrivals.h"
+
 struct serving_metrics;
 
 /* Sums over a while, and over replicas. */
@@ -18,6 +20,7 @@ struct counted_while {
     double n_requests, n_late;
     double queued_s;    // time by the number that waited
     bool is_known;      // how many were late
+    struct lengths lengths;
 };
 
 /* Zeroed: nothing was said. */
@@ -25,9 +28,9 @@ struct counted {
     struct counted_while now, busiest;    // the busiest of a day
 };
 
-/* What one replica did from 'from_s' to 'to_s'. NaN where it does not say. */
+/* What one replica did from 'from_s' to 'to_s'. NaN, and NULL, where it does not say. */
 void counted_add(struct counted *c, double from_s, double to_s, double n_requests, double n_late,
-                 double n_queued);
+                 double n_queued, const struct lengths *lengths);
 
 /* The mean replica of the busiest while, but for step times; false: none is known yet. */
 bool counted_metrics(const struct counted *c, struct serving_metrics *out);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct scrape_promise promise = { 0.2, 0.5, 0.05 };
     static struct scrape_table table;
-    struct scrape_latency latency[SCRAPE_HISTOGRAMS];
+    struct scrape_latency latency[SCRAPE_LATENCIES];
     struct scrape_page a, b;
     struct served s;
     const char *text = (const char *)data;

@@ -8,6 +8,9 @@
 #include "monitor/pages/exposition.h"
 #include "monitor/sensor.h"
 
+#define REQUESTS_MAX 1e8    // between two pages
+#define TOKENS_MAX 1e8      // of a request
+
 /* ---- one page ---- */
 
 enum part { PART_NONE, PART_VALUE, PART_SUM, PART_COUNT, PART_BUCKET };
@@ -226,11 +229,34 @@ static double count_open(const struct scrape_page *p)
     return isnan(running) ? waiting : isnan(waiting) ? running : running + waiting;
 }
 
+/* Tokens of requests, evenly spread inside a bucket; beyond the last bound, at that bound. False:
+ * there are none, or more than can be.
+ */
+static bool read_lengths(const struct scrape_histogram *h, unsigned *out)
+{
+    enum { PARTS = 16 };    // of a bucket: those of vLLM are up to 2.5 times as wide as ours
+    double from = 0, before = 0;
+
+    if (h->n == 0 || !(h->count > 0 && h->count < REQUESTS_MAX))
+        return false;
+    for (int i = 0; i < h->n; i++) {
+        const double n = fmin(fmax(h->below[i] - before, 0), REQUESTS_MAX);
+        const double wide = isinf(h->le[i]) ? 0 : fmax(h->le[i] - from, 0);
+
+        for (int k = 0; k < PARTS; k++)
+            lengths_add_many(out, (int)fmin(from + wide * (k + 0.5) / PARTS, TOKENS_MAX),
+                             (unsigned)(floor(n * (k + 1) / PARTS) - floor(n * k / PARTS)));
+        from += wide;
+        before = h->below[i];
+    }
+    return true;
+}
+
 static void say_false(struct served *out, struct scrape_latency *latency)
 {
     out->is_false = true;
     out->n_requests = out->n_late = out->n_batches = out->busy_s = out->n_queued = NAN;
-    for (int i = 0; i < SCRAPE_HISTOGRAMS; i++)
+    for (int i = 0; i < SCRAPE_LATENCIES; i++)
         latency[i] = (struct scrape_latency){ NAN, NAN, NAN };
 }
 
@@ -254,9 +280,12 @@ void scrape_between(const struct scrape_page *before, double from_s, const struc
             return;
         }
         subtract(&before->histograms[i], &now->histograms[i], &h[i]);
-        latency[i] =
-            (struct scrape_latency){ h[i].count, h[i].sum / h[i].count, quantile(&h[i], 0.99) };
+        if (i < SCRAPE_LATENCIES)
+            latency[i] =
+                (struct scrape_latency){ h[i].count, h[i].sum / h[i].count, quantile(&h[i], 0.99) };
     }
+    out->has_lengths = read_lengths(&h[SCRAPE_PROMPT - SCRAPE_COUNTS], out->lengths.prompt) &&
+                       read_lengths(&h[SCRAPE_OUTPUT - SCRAPE_COUNTS], out->lengths.output);
     out->n_requests = n[SCRAPE_REQUESTS];
     out->n_late = count_late(h, p, out->n_requests);
     out->n_batches = n[SCRAPE_BATCHES];

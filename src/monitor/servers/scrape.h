@@ -23,8 +23,11 @@ enum scrape_what {
     SCRAPE_E2E = SCRAPE_COUNTS,    // histograms: from arrival to answer,
     SCRAPE_TTFT,                   // to the first token,
     SCRAPE_TPOT,                   // for a token, the mean of a request,
-    SCRAPE_ITL,                    // between two tokens
+    SCRAPE_ITL,                    // between two tokens;
+    SCRAPE_PROMPT,                 // tokens of a prompt,
+    SCRAPE_OUTPUT,                 // and of an answer
     SCRAPE_WHATS,
+    SCRAPE_LATENCIES = SCRAPE_PROMPT - SCRAPE_COUNTS,    // those of seconds, which come first
     SCRAPE_HISTOGRAMS = SCRAPE_WHATS - SCRAPE_COUNTS,
 };
 
@@ -77,7 +80,7 @@ struct scrape_latency {    // between two pages; NaN: not known
 };
 
 /* What was served between two pages, that are so old on the clock of whoever asks; no bins. Counts
- * that fall are those of a server that began anew: false. 'latency' (SCRAPE_HISTOGRAMS).
+ * that fall are those of a server that began anew: false. 'latency' (SCRAPE_LATENCIES).
  */
 void scrape_between(const struct scrape_page *before, double from_s, const struct scrape_page *now,
                     double to_s, const struct scrape_promise *p, struct served *out,

@@ -16,7 +16,7 @@ static const char *const whats[] = {
     [SCRAPE_REQUESTS] = "requests", [SCRAPE_RUNNING] = "running", [SCRAPE_WAITING] = "waiting",
     [SCRAPE_BATCHES] = "batches",   [SCRAPE_COMPUTE] = "compute", [SCRAPE_E2E_SUM] = "e2e_sum",
     [SCRAPE_E2E] = "e2e",           [SCRAPE_TTFT] = "ttft",       [SCRAPE_TPOT] = "tpot",
-    [SCRAPE_ITL] = "itl",
+    [SCRAPE_ITL] = "itl",           [SCRAPE_PROMPT] = "prompt",   [SCRAPE_OUTPUT] = "output",
 };
 
 enum { SERVER, VERSIONS, WHAT, METRIC, SCALE, WORDS };
@@ -62,7 +62,7 @@ static int read_row(const char *file, int line, const struct slice *words, int n
     if (what == SCRAPE_WHATS)
         return err_set(e, EINVAL,
                        "%s:%d: '%.*s' is not known; write one of requests, running, waiting, "
-                       "batches, compute, e2e_sum, e2e, ttft, tpot, itl",
+                       "batches, compute, e2e_sum, e2e, ttft, tpot, itl, prompt, output",
                        file, line, slice_shown(words[WHAT]), words[WHAT].at);
     out->what = (enum scrape_what)what;
     if (!keep_word(words[SERVER], out->server, sizeof out->server) ||

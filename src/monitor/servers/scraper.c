@@ -87,7 +87,7 @@ static int find(const struct scraper *s, int job)
 
 static void take_page(struct scraper *s, struct scraped *x, const struct asked *a)
 {
-    struct scrape_latency latency[SCRAPE_HISTOGRAMS];
+    struct scrape_latency latency[SCRAPE_LATENCIES];
     struct served told;
 
     if (a->rc < 0) {

@@ -13,7 +13,7 @@ struct err;
 struct loop;
 struct scraper;
 
-/* What 'job' served since the last page of it that came, with its latencies (SCRAPE_HISTOGRAMS);
+/* What 'job' served since the last page of it that came, with its latencies (SCRAPE_LATENCIES);
  * or 'served' NULL: its page did not come, or says nothing that is known, and why. Times are on
  * the stopwatch; of the first page nothing is told but that it is ready.
  */

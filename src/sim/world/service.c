@@ -115,13 +115,23 @@ static void stir(struct world_service *s, struct service_replica *r)
     any_server_set_times(&r->server, &times);
 }
 
+/* Or it is refused, and counted there. */
+static void take(struct service_replica *r, const struct llm_request *q)
+{
+    any_server_arrive(&r->server, q);
+    if (r->server.is_llm) {
+        lengths_add(r->lengths.prompt, q->prompt);
+        lengths_add(r->lengths.output, q->output);
+    }
+}
+
 static void hand_over(struct world_service *s, const struct llm_request *q)
 {
     struct service_replica *r = choose(s);
 
     if (r->figures.tail > 1)
         stir(s, r);
-    any_server_arrive(&r->server, q);    // or it is refused, and counted there
+    take(r, q);
     const int bin = (int)((q->at_s - r->told_s) * s->bins_a_s);
     r->counts[bin < SERVED_BINS_MAX ? bin : SERVED_BINS_MAX - 1]++;
 }
@@ -276,7 +286,7 @@ void requests_ready(struct world_service *s, int job, const struct batch_time *f
     requests_set_figures(r, figures);
     route(s);
     for (int i = s->first_waiting; i < s->n_waiting; i++)
-        any_server_arrive(&r->server, &s->waiting[i]);
+        take(r, &s->waiting[i]);
     r->counts[0] = (unsigned)(s->n_waiting - s->first_waiting);    // it sees them now
     s->first_waiting = s->n_waiting = 0;
     any_server_advance(&r->server, s->now_s);
@@ -346,6 +356,8 @@ void requests_tell(const struct world_service *s, const struct service_replica *
         .n_batches = b.n_batches - r->told_batches,
         .busy_s = b.busy_s - r->told_busy_s,
         .n_queued = b.n_open,
+        .has_lengths = r->server.is_llm,
+        .lengths = r->lengths,
     };
 }
 
@@ -354,6 +366,7 @@ void requests_told(const struct world_service *s, struct service_replica *r)
     const struct server_sums b = any_server_sums(&r->server);
 
     memset(r->counts, 0, (size_t)bins_now(s, r) * sizeof *r->counts);
+    r->lengths = (struct lengths){ 0 };
     r->told_s = s->now_s;
     r->told_served = b.n_served;
     r->told_late = b.n_late;

@@ -39,6 +39,7 @@ struct service_replica {
 
     double told_s;    // what follows is since then
     unsigned *counts;
+    struct lengths lengths;    // of a language model's requests
     double told_served, told_late, told_batches, told_busy_s;
     double hour_served, hour_late, hour_refused;    // as the hour's sum has them
 };

@@ -362,6 +362,41 @@ TEST(a_service_that_only_counts_has_a_table_by_its_metrics)
     services_table_end(&cycle, elsewhere);
 }
 
+TEST(lengths_that_replicas_tell_are_there_for_the_next_table)
+{
+    static const struct service_terms terms = { .latency_s = 50, .max_batch = 8 };
+    const int replica = serve(&terms);
+    struct served s = { .is_ready = true,
+                        .from_s = 2900,
+                        .to_s = 3500,
+                        .bin_s = 600,
+                        .n_bins = 1,
+                        .counts = (const unsigned[]){ 3 },
+                        .n_requests = 3,
+                        .n_late = 0,
+                        .has_lengths = true };
+    struct arrivals *a = arrivals_create(arrivals_bin_s(50));
+    struct err e = { 0 };
+
+    for (int i = 0; i < 3; i++) {
+        lengths_add(s.lengths.prompt, 900);
+        lengths_add(s.lengths.output, 70);
+    }
+    services_hear(&cycle, replica, &s);
+    s.has_lengths = false;
+    services_hear(&cycle, replica, &s);
+    stage.clock.t_s = 3700;
+    ck_assert_int_eq(services_tick(&cycle, &e), 0);
+    struct table_build *b = services_table_begin(&cycle, 0);
+    ck_assert_int_eq(b->n_hours, 1);
+    ck_assert_int_eq(arrivals_load(a, b->hours[0].data, b->hours[0].len, &e), 0);
+    const struct arrivals_hour hour = arrivals_hour(a, 0);
+    ck_assert_uint_eq(hour.n, 6);
+    ck_assert_mem_eq(&hour.lengths, &s.lengths, sizeof s.lengths);
+    table_build_destroy(b);
+    arrivals_destroy(a);
+}
+
 /* ---- solvers of no use ---- */
 
 static int solve_fails(const struct solver *self, struct arena *a, const struct problem *p,

@@ -94,9 +94,11 @@ TEST(an_hour_is_the_same_after_its_bytes)
     rng_init(&r, 2, "test");
     for (int i = 0; i < 500; i++) {
         const unsigned counts[] = { (unsigned)rng_below(&r, 30), 0, 1 };
+        struct lengths one_more = { .output[LENGTH_BUCKETS - 1] = 2 };
 
+        lengths_add(one_more.prompt, 1 + (int)rng_below(&r, 4000));
         arrivals_add(a, 7 * i, 7 * i, 0.0125, 3, counts);
-        arrivals_add_lengths(a, 7 * i, 1 + (int)rng_below(&r, 4000), 200);
+        arrivals_add_lengths(a, 7 * i, &one_more);
     }
     buf_init(&one, 2 << 20);
     buf_init(&two, 2 << 20);
@@ -115,6 +117,7 @@ TEST(an_hour_is_the_same_after_its_bytes)
     ck_assert_int_eq(arrivals_n_hours(b), 0);
     arrivals_advance(b, 3700);
     ck_assert_int_eq(arrivals_hour(b, 0).n, arrivals_hour(a, 0).n);
+    ck_assert_uint_eq(arrivals_hour(b, 0).lengths.output[LENGTH_BUCKETS - 1], 1000);
     buf_release(&one);
     buf_release(&two);
     arrivals_destroy(a);

@@ -164,6 +164,20 @@ TEST(so_does_a_new_language_model_and_it_gets_something)
                             capacity_mu_llm(&poisson, t0 * more, a * more, c * more) / 1.9);
 }
 
+TEST(metrics_of_short_prompts_give_more_than_those_of_usual_ones)
+{
+    struct serving_metrics m = { .rate = 20, .t0_s = 0.02, .a_s = 2e-4, .c_s = 1.6e-4 };
+    struct capacity usual, brief;
+
+    capacity_from_metrics(&usual, &llm, &m);
+    lengths_add_many(m.lengths.prompt, 200, 500);
+    lengths_add_many(m.lengths.output, 50, 500);
+    capacity_from_metrics(&brief, &llm, &m);
+    ck_assert_int_eq(brief.source, CAPACITY_METRICS);
+    ck_assert_double_gt(capacity_mu_llm(&brief, 0.02, 2e-4, 1.6e-4),
+                        2 * capacity_mu_llm(&usual, 0.02, 2e-4, 1.6e-4));
+}
+
 TEST(few_arrivals_are_not_believed_beyond_the_careful_rule)
 {
     struct arrivals *a = arrivals_create(0.0625);
@@ -185,7 +199,12 @@ TEST(few_arrivals_are_not_believed_beyond_the_careful_rule)
 TEST(metrics_with_a_longer_tail_give_less_and_never_far_beyond_the_load)
 {
     const double nan = (double)NAN;
-    struct serving_metrics m = { 20, 0.02, 0.005, 0, nan, 0.08, nan };
+    struct serving_metrics m = { .rate = 20,
+                                 .t0_s = 0.02,
+                                 .a_s = 0.005,
+                                 .late_share = nan,
+                                 .p99_s = 0.08,
+                                 .queue_s = nan };
     struct capacity calm, rough;
 
     capacity_from_metrics(&calm, &batching, &m);

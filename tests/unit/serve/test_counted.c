@@ -9,10 +9,13 @@
 static void tell(struct counted *c, double at_s, int n_replicas, double rate, double late_share,
                  double queued)
 {
+    struct lengths one = { .prompt = { 0 } };
+
+    lengths_add(one.prompt, 900);
     for (int i = 0; i < 60; i++)
         for (int k = 0; k < n_replicas; k++)
             counted_add(c, at_s + 10 * i, at_s + 10 * (i + 1), 10 * rate, 10 * rate * late_share,
-                        queued);
+                        queued, &one);
 }
 
 static struct serving_metrics metrics(const struct counted *c)
@@ -30,9 +33,9 @@ TEST(nothing_is_known_before_ten_minutes_with_requests)
 
     ck_assert(!counted_metrics(&c, &m));
     for (int i = 0; i < 59; i++)
-        counted_add(&c, 10 * i, 10 * (i + 1), 20, 0, 0);
+        counted_add(&c, 10 * i, 10 * (i + 1), 20, 0, 0, NULL);
     ck_assert(!counted_metrics(&c, &m));
-    counted_add(&c, 590, 600, 20, 0, 0);
+    counted_add(&c, 590, 600, 20, 0, 0, NULL);
     ck_assert_double_eq_tol(metrics(&c).rate, 2, 1e-9);
 }
 
@@ -56,6 +59,7 @@ TEST(the_mean_replica_of_the_busiest_minutes_speaks)
     ck_assert_double_eq_tol(metrics(&c).rate, 3, 1e-9);
     ck_assert_double_eq_tol(metrics(&c).late_share, 0.1, 1e-9);
     ck_assert(isnan(metrics(&c).queue_s));
+    ck_assert_int_ge(lengths_quantile(metrics(&c).lengths.prompt, 0.5), 720);
     tell(&c, 1200 + 86400, 1, 1, 0.2, 5);    // a day later
     ck_assert_double_eq_tol(metrics(&c).rate, 1, 1e-9);
     ck_assert_double_eq_tol(metrics(&c).late_share, 0.2, 1e-9);
@@ -76,7 +80,7 @@ TEST(what_says_nothing_changes_nothing)
     struct serving_metrics m;
 
     tell(&c, 0, 1, NAN, NAN, 3);
-    counted_add(&c, 700, 700, 1e6, 0, 0);
+    counted_add(&c, 700, 700, 1e6, 0, 0, NULL);
     ck_assert(!counted_metrics(&c, &m));
     ck_assert_double_eq(c.now.served_s, 0);
 }

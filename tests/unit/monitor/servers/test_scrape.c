@@ -1,6 +1,7 @@
 /* Pages of servers: which figures are what, and what two of them say. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +164,7 @@ EACH(pages_with_nothing_of_the_table, nothings)
 TEST(what_vllm_served_between_two_pages)
 {
     struct scrape_page a = parse(vllm_page), b = a;
-    struct scrape_latency l[SCRAPE_HISTOGRAMS];
+    struct scrape_latency l[SCRAPE_LATENCIES];
     struct served s;
     struct scrape_histogram *h = &b.histograms[SCRAPE_TTFT - SCRAPE_COUNTS];
 
@@ -191,10 +192,51 @@ TEST(what_vllm_served_between_two_pages)
     ck_assert(s.n_requests == 0 && s.n_late == 0 && isnan(ttft->mean_s));
 }
 
+/* A hundred prompts of 201 to 500 tokens, and answers of up to 100, but one that is longer. */
+TEST(how_long_requests_are_is_told_where_both_histograms_are_there)
+{
+    static const char tokens[] = "vllm:request_prompt_tokens_bucket{le=\"200.0\"} 0\n"
+                                 "vllm:request_prompt_tokens_bucket{le=\"500.0\"} 100\n"
+                                 "vllm:request_prompt_tokens_bucket{le=\"+Inf\"} 100\n"
+                                 "vllm:request_prompt_tokens_count 100\n"
+                                 "vllm:request_prompt_tokens_sum 33000\n";
+    static const char answers[] = "vllm:request_generation_tokens_bucket{le=\"100.0\"} 99\n"
+                                  "vllm:request_generation_tokens_bucket{le=\"+Inf\"} 100\n"
+                                  "vllm:request_generation_tokens_count 100\n"
+                                  "vllm:request_generation_tokens_sum 5000\n";
+    const struct scrape_page none = parse(vllm_page);
+    char both[2048] = "";
+    struct scrape_latency l[SCRAPE_LATENCIES];
+    unsigned n = 0;
+    struct served s;
+
+    struct scrape_page page = parse(tokens);
+    scrape_between(&none, 0, &none, 10, &(struct scrape_promise){ .ttft_s = 1 }, &s, l);
+    ck_assert(!s.has_lengths);
+    scrape_between(&page, 0, &page, 10, &(struct scrape_promise){ .ttft_s = 1 }, &s, l);
+    ck_assert(!s.has_lengths);    // the same page twice: no request came
+    snprintf(both, sizeof both, "%s%s", tokens, answers);
+    const struct scrape_page before = parse("vllm:num_requests_running 0\n");
+    page = parse(tokens);
+    scrape_between(&before, 0, &page, 10, &(struct scrape_promise){ .ttft_s = 1 }, &s, l);
+    ck_assert(!s.has_lengths);
+    page = parse(both);
+    scrape_between(&before, 0, &page, 10, &(struct scrape_promise){ .ttft_s = 1 }, &s, l);
+    ck_assert(s.has_lengths);
+    for (int i = 0; i < LENGTH_BUCKETS; i++)
+        n += s.lengths.prompt[i] + 1000 * s.lengths.output[i];
+    ck_assert_uint_eq(n, 100 + 1000 * 100);
+    ck_assert_int_ge(lengths_quantile(s.lengths.prompt, 0.01), 181);    // within a bucket of ours
+    ck_assert_int_le(lengths_quantile(s.lengths.prompt, 0.99), 512);
+    ck_assert_int_ge(lengths_quantile(s.lengths.prompt, 0.5), 300);
+    ck_assert_int_le(lengths_quantile(s.lengths.prompt, 0.5), 400);
+    ck_assert_int_le(lengths_quantile(s.lengths.output, 1), 128);
+}
+
 TEST(what_lies_beyond_the_last_bucket_is_later_than_it)
 {
     struct scrape_page a = parse(vllm_page), b = a;
-    struct scrape_latency l[SCRAPE_HISTOGRAMS];
+    struct scrape_latency l[SCRAPE_LATENCIES];
     struct served s;
     struct scrape_histogram *h = &b.histograms[SCRAPE_TTFT - SCRAPE_COUNTS];
 
@@ -208,7 +250,7 @@ TEST(what_lies_beyond_the_last_bucket_is_later_than_it)
 TEST(what_triton_served_between_two_pages)
 {
     struct scrape_page a = parse(triton_page), b = a;
-    struct scrape_latency l[SCRAPE_HISTOGRAMS];
+    struct scrape_latency l[SCRAPE_LATENCIES];
     struct served s;
 
     b.counts[SCRAPE_REQUESTS] += 400;
@@ -226,7 +268,7 @@ TEST(what_triton_served_between_two_pages)
 TEST(a_server_that_began_anew_is_not_counted)
 {
     struct scrape_page a = parse(vllm_page), b = a;
-    struct scrape_latency l[SCRAPE_HISTOGRAMS];
+    struct scrape_latency l[SCRAPE_LATENCIES];
     struct served s;
 
     b.counts[SCRAPE_REQUESTS] = 4;
@@ -241,7 +283,7 @@ TEST(a_server_that_began_anew_is_not_counted)
 TEST(figures_that_appear_with_the_first_request_were_nothing_before)
 {
     const struct scrape_page a = parse("vllm:num_requests_running 0\n"), b = parse(vllm_page);
-    struct scrape_latency l[SCRAPE_HISTOGRAMS];
+    struct scrape_latency l[SCRAPE_LATENCIES];
     struct served s;
 
     scrape_between(&a, 0, &b, 10, &(struct scrape_promise){ .ttft_s = 0.5 }, &s, l);

@@ -491,6 +491,35 @@ TEST(what_is_told_covers_the_time_without_gaps)
     setting_close(&s);
 }
 
+TEST(a_language_model_tells_how_long_its_requests_are)
+{
+    for (int is_llm = 0; is_llm < 2; is_llm++) {
+        static struct setting s;
+        struct observation o;
+        double prompts = 0, outputs = 0, arrived = 0;
+
+        setting_open_as(&s, is_llm ? 0.3 : 0, 2, INFINITY, 5);
+        start(&s, replica(&s, 10), 0);
+        world_advance(s.world, 1000);
+        while (hear(&s, &o)) {
+            if (o.kind != OBS_SERVED)
+                continue;
+            ck_assert_int_eq(o.served->has_lengths, is_llm);
+            for (int i = 0; i < LENGTH_BUCKETS; i++) {
+                prompts += o.served->lengths.prompt[i];
+                outputs += o.served->lengths.output[i];
+            }
+            for (int i = 0; i < o.served->n_bins; i++)
+                arrived += o.served->counts[i];
+            ck_assert_int_le(lengths_quantile(o.served->lengths.output, 0.999), 8);
+        }
+        ck_assert_double_gt(arrived, 1000);
+        ck_assert_double_eq(prompts, is_llm ? arrived : 0);
+        ck_assert_double_eq(outputs, prompts);
+        setting_close(&s);
+    }
+}
+
 /* ---- neighbours ---- */
 
 TEST(training_beside_it_lengthens_the_tail_and_is_slowed_by_as_much_as_it_is_busy)
