@@ -39,6 +39,8 @@ grep -qF ' ttft=2 tpot=0.1 max_gpus=8 arrivals=azure.arrivals' "$dir/in/azure.tr
 "$GOGH" simulate --cluster "$dir/a100.cluster" --trace "$dir/in/azure.trace" --json --no-timing \
     >"$dir/one"
 grep -qF '"service_hours_kept": 1.0,' "$dir/one" || no "its requests are served: $(cat "$dir/one")"
+"$GOGH" simulate --cluster "$dir/a100.cluster" --trace "$dir/in/azure.trace" >"$dir/out"
+grep -qE '^late requests +[0-9.]+ %$' "$dir/out" || no "people read how many were late, too"
 gzip "$dir/azure.csv"
 (cd "$dir/here" && "$GOGH" trace import azure ../azure.csv.gz >../azure.trace 2>/dev/null)
 [[ -s $dir/here/azure.arrivals ]] || no "without --out they are in this folder"

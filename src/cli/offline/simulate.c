@@ -242,6 +242,19 @@ static void print_waiting(const struct sim_result *r)
                    wait_reason_name((enum wait_reason)why));
 }
 
+/* Of traces that have some. */
+static void print_services(const struct sim_result *r)
+{
+    if (isnan(r->late_share))
+        return;
+    print_line("service hours kept", 100 * r->service_hours_kept,
+               "%: those with at most 1 % of requests late");
+    print_line("late requests", 100 * r->late_share, "%");
+    print_line("p99", r->p99_s, "s, of language models to the first token");
+    printf("%-24s %12g\n", "interruptions", r->interruptions);
+    print_line("starts", r->starts_per_service_day, "of replicas, a service and day");
+}
+
 static void print_table(const struct options *o, const struct sim_result *r)
 {
     printf("%-24s %12s%s%s (seed %ld)\n", "policy", o->policy,
@@ -257,6 +270,7 @@ static void print_table(const struct options *o, const struct sim_result *r)
     print_line("p95 JCT", r->p95_jct_s, "s");
     print_line("makespan", r->makespan_s, "s");
     print_line("allocation efficiency", r->allocation_efficiency, "work per GPU-second");
+    print_services(r);
     printf("%-24s %12ld\n", "moves", r->n_moves);
     printf("%-24s %12ld (%ld by the fallback)\n", "decisions", r->n_decisions, r->n_fallbacks);
     print_line("gap, mean", 100 * r->gap_mean.ratio, "% of the plan's cost, to the bound");
