@@ -342,6 +342,17 @@ int lengths_quantile(const unsigned *histogram, double q)
     return 1;
 }
 
+double lengths_mean(const unsigned *histogram)
+{
+    double n = 0, sum = 0;
+
+    for (int i = 0; i < LENGTH_BUCKETS; i++) {
+        n += histogram[i];
+        sum += histogram[i] * exp2((i + 0.5) / 2);
+    }
+    return n > 0 ? sum / n : 1;
+}
+
 /* ---- reading ---- */
 
 /* The hour before the newest is open and over; it comes first. */

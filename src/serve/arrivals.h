@@ -82,6 +82,7 @@ int arrivals_load(struct arrivals *a, const void *bytes, size_t len, struct err 
 
 /* Tokens at the quantile 'q' of a histogram with LENGTH_BUCKETS; 1 where it is empty. */
 int lengths_quantile(const unsigned *histogram, double q);
+double lengths_mean(const unsigned *histogram);    // 1 as well
 void lengths_add(unsigned *histogram, int tokens);
 void lengths_add_many(unsigned *histogram, int tokens, unsigned n);
 void lengths_join(struct lengths *l, const struct lengths *more);

@@ -328,6 +328,10 @@ void capacity_build_replays(struct capacity *c, const struct replay *r, int n,
     }
     begin(c, spec, rate_ref);
     c->n_hours = n;
+    if (spec->is_llm) {
+        c->prompt = lengths_mean(b.lengths->prompt);
+        c->output = lengths_mean(b.lengths->output);
+    }
     fill(&b, c);
     arena_release(&b.arena);
 }

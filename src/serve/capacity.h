@@ -40,6 +40,7 @@ struct capacity {
     double rate_max;    // never more than this; INFINITY: no such limit
     double rate_ref;    // of the hours, the busiest one's, requests/s
     int n_hours;        // replayed
+    double prompt, output;    // mean tokens of a request; 0: no language model
     int n_alphas, n_gammas;
     double log_alpha[CAPACITY_ALPHAS];    // of a/t0
     double log_gamma[CAPACITY_GAMMAS];    // of c/t0; batching servers have one, which is not read

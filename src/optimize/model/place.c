@@ -20,13 +20,26 @@ static struct steps steps_of(const struct serving_estimate *s, double z)
     return t;
 }
 
+/* Of whole requests: those of a language model that run together take a step for each token of
+ * their answers, and the time of their prompts.
+ */
+static struct steps whole(const struct capacity *c, struct steps t)
+{
+    if (c->spec.is_llm) {
+        t.a_s = c->output * t.a_s + c->prompt * t.c_s;
+        t.t0_s *= c->output;
+    }
+    return t;
+}
+
 /* As people do who go by utilisation. */
 static double by_busy_share(const struct service_view *v, struct steps t)
 {
     const struct serving *s = &v->capacity->spec;
+    const struct steps w = whole(v->capacity, t);
     int most = s->max_batch;
 
-    return t.t0_s + t.a_s <= s->latency_s ? v->busy_most * most / (t.t0_s + t.a_s * most) : 0;
+    return t.t0_s + t.a_s <= s->latency_s ? v->busy_most * most / (w.t0_s + w.a_s * most) : 0;
 }
 
 double place_capacity(const struct estimator *e, const struct service_view *v, int workload,
@@ -50,7 +63,7 @@ double place_busy(const struct estimator *e, const struct service_view *v, int w
                   double rate)
 {
     struct serving_estimate s = estimate_serving(e, workload, type, -1);
-    struct steps t = steps_of(&s, 0);
+    struct steps t = whole(v->capacity, steps_of(&s, 0));
     double batch = fmin(fmax(rate * t.t0_s / fmax(1 - rate * t.a_s, 1e-3), 1),
                         v->capacity->spec.max_batch);
 

@@ -133,4 +133,6 @@ TEST(lengths_come_back_within_their_bucket)
     ck_assert_int_eq(lengths_quantile(l.output, 0.5), 1);
     ck_assert_int_ge(lengths_quantile(l.prompt, 0.01), 720);
     ck_assert_int_le(lengths_quantile(l.prompt, 0.99), 1025);
+    ck_assert_double_eq_tol(lengths_mean(l.prompt), 861, 1);    // a bucket's middle
+    ck_assert_double_eq(lengths_mean(l.output), 1);
 }
