@@ -47,6 +47,13 @@ double executor_wake_s(const struct executor *x, int gpu)
     return x->gpu_wake_s ? x->gpu_wake_s(x->self, gpu) : 0;
 }
 
+const char *executor_address(const struct executor *x, const struct state *s, int node)
+{
+    if (node == x->node)
+        return "127.0.0.1";
+    return x->node_address ? x->node_address(x->self, node) : s->nodes[node].name;
+}
+
 bool executor_rules(const struct executor *x, struct arena *a, const int *jobs, int n_jobs,
                     struct engine_rules *out)
 {

@@ -84,6 +84,11 @@ struct executor {
      */
     double (*gpu_wake_s)(void *self, int gpu);
 
+    /* The host by which others reach a node (of the state); NULL: not known yet. Borrowed until the
+     * loop's next turn. NULL function: by its name.
+     */
+    const char *(*node_address)(void *self, int node);
+
     /* What cannot be done with these jobs (ids in the state), in 'a' (catalog/cluster/engine.h).
      * False: every placement can be had. NULL: always.
      */
@@ -155,6 +160,7 @@ int executor_give(const struct executor *x, enum order_kind order, const struct 
 bool executor_job_is_busy(const struct executor *x, int job);
 bool executor_gpu_is_busy(const struct executor *x, int gpu);
 double executor_wake_s(const struct executor *x, int gpu);
+const char *executor_address(const struct executor *x, const struct state *s, int node);
 bool executor_rules(const struct executor *x, struct arena *a, const int *jobs, int n_jobs,
                     struct engine_rules *out);
 void executor_job_is(const struct executor *x, int job, enum job_change change);

@@ -606,7 +606,8 @@ void output_owners(char *text, size_t len, const char *mark, struct owners *owne
 // clang-format off
 #define NODE_LIST(X) \
     X(NAME, "NodeList") X(STATE, "StateComplete") X(GRES, "Gres") X(CPUS, "CPUs") \
-    X(MEMORY, "Memory") X(FEATURES, "Features") X(LIMIT, "Time") X(REASON, "Reason")
+    X(MEMORY, "Memory") X(FEATURES, "Features") X(LIMIT, "Time") X(ADDRESS, "NodeAddr") \
+    X(REASON, "Reason")
 // clang-format on
 
 #define AS_NODE_ENUM(name, word) NODE_##name,
@@ -704,6 +705,7 @@ static void put_node(struct arena *a, struct buf *out, uint64_t seq, const char 
 {
     const char *state = node_state(a, f[NODE_STATE]), *gres = present(f[NODE_GRES]);
     const char *reason = strcmp(f[NODE_REASON], "none") == 0 ? NULL : present(f[NODE_REASON]);
+    const char *address = present(f[NODE_ADDRESS]);
 
     if (!state && !reason)
         reason = arena_printf(a, "its state '%.40s' is not known", f[NODE_STATE]);
@@ -716,6 +718,7 @@ static void put_node(struct arena *a, struct buf *out, uint64_t seq, const char 
     put_unless_0(out, "mem_mib", number_or(f[NODE_MEMORY], 0));
     wire_put(out, "features", present(f[NODE_FEATURES]));
     put_unless_0(out, "limit_s", seconds_of(f[NODE_LIMIT]));
+    wire_put(out, "address", address && strcmp(address, f[NODE_NAME]) != 0 ? address : NULL);
     wire_end(out);
 }
 

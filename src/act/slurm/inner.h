@@ -309,6 +309,7 @@ void nodes_learn(struct slurm *x);                  // from a new view
 int nodes_find(const struct slurm *x, int node);    // of the state: index in the view; -1: none
 bool nodes_gpu_is_busy(void *self, int gpu);
 double nodes_wake_s(void *self, int gpu);
+const char *nodes_address(void *self, int node);
 bool nodes_are_awake(struct slurm *x, const struct gpu_set *s);
 void nodes_hurry(
     struct slurm *x);    // after a view: what is about to change, and what has come free

@@ -71,6 +71,16 @@ const struct slurm_slot *slurm_slot_of(const struct slurm *x, int gpu)
     return n >= 0 && g->slot < x->seen[n].n_slots ? &x->seen[n].slots[g->slot] : NULL;
 }
 
+const char *nodes_address(void *self, int node)
+{
+    const struct slurm *x = self;
+    const int n = nodes_find(x, node);
+
+    if (x->view.n_nodes == 0)
+        return NULL;
+    return n < 0 ? x->setup.state->nodes[node].name : x->view.nodes[n].address;
+}
+
 /* ---- busy GPUs ---- */
 
 static void mark(struct slurm *x, const struct gpu_set *s)

@@ -495,6 +495,7 @@ struct executor slurm_executor(struct slurm *x)
                            .job_is_busy = job_is_busy,
                            .gpu_is_busy = nodes_gpu_is_busy,
                            .gpu_wake_s = nodes_wake_s,
+                           .node_address = nodes_address,
                            .rules = slurm_rules,
                            .job_is = job_is,
                            .committed = committed,

@@ -190,6 +190,7 @@ int slurm_node_read(struct arena *a, const struct wire_message *m, struct slurm_
     bool is_silent = false;
 
     *out = (struct slurm_node){ .name = text_of(a, m, "name"), .gres = text_of(a, m, "gres") };
+    out->address = wire_get(m, "address") ? text_of(a, m, "address") : out->name;
     out->reason = text_of(a, m, "reason");
     out->features = text_of(a, m, "features");
     out->cpus = (int)wire_get_long(m, "cpus", 0);

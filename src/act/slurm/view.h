@@ -70,6 +70,7 @@ enum slurm_node_flag {
 
 struct slurm_node {
     const char *name;
+    const char *address;    // that others reach it by: its name, unless Slurm was told another
     unsigned flags;
     const char *gres;    // as configured
     const char *reason;

@@ -39,9 +39,8 @@ struct endpoints {
 const char *endpoints_host(const struct service *s, int gpu)
 {
     const struct state *st = &s->base.ledger.state;
-    int node = st->gpus[gpu].node;
 
-    return node == s->cycle.executor.node ? "127.0.0.1" : st->nodes[node].name;
+    return executor_address(&s->cycle.executor, st, st->gpus[gpu].node);
 }
 
 static double weight_of(const struct service *s, const struct job *j)
@@ -58,14 +57,14 @@ static double weight_of(const struct service *s, const struct job *j)
 static json_t *endpoint_json(const struct service *s, const struct job *j)
 {
     const char *state = !isnan(j->drain_s) ? "draining" : job_serves_now(j) ? "ready" : "starting";
-    int gpu = j->n_held ? j->gpus[0] : j->spec.gpu;
+    const char *host = endpoints_host(s, j->n_held ? j->gpus[0] : j->spec.gpu);
 
-    return json_pack("{s:i, s:s, s:i, s:f, s:s}", "replica", j->spec.replica, "host",
-                     endpoints_host(s, gpu), "port", j->spec.port, "weight", weight_of(s, j),
-                     "state", state);
+    return host ? json_pack("{s:i, s:s, s:i, s:f, s:s}", "replica", j->spec.replica, "host", host,
+                            "port", j->spec.port, "weight", weight_of(s, j), "state", state)
+                : NULL;
 }
 
-/* Live ones have ids after their service's. */
+/* Live ones have ids after their service's. NULL: it is not known yet where one is. */
 static json_t *list_json(const struct service *s, int service)
 {
     const struct state *st = &s->base.ledger.state;
@@ -73,8 +72,12 @@ static json_t *list_json(const struct service *s, int service)
 
     for (int i = service + 1; i < st->n_jobs; i++) {
         const struct job *j = st->jobs[i];
-        if (j->spec.kind == JOB_REPLICA && j->spec.service == service && !job_is_over(j))
-            json_array_append_new(list, endpoint_json(s, j));
+        if (j->spec.kind != JOB_REPLICA || j->spec.service != service || job_is_over(j))
+            continue;
+        if (json_array_append_new(list, endpoint_json(s, j)) < 0) {
+            json_decref(list);
+            return NULL;
+        }
     }
     return list;
 }
@@ -160,8 +163,10 @@ static void refresh_one(struct endpoints *p, struct listed *l)
 {
     const struct job *j = p->service->base.ledger.state.jobs[l->service];
     json_t *list = list_json(p->service, l->service);
-    char *path = path_of(p->service, j);
 
+    if (!list)
+        return;    // after a restart: the file of the last daemon stays
+    char *path = path_of(p->service, j);
     if (job_is_over(j) && json_array_size(list) == 0) {
         remove_file(p, l, j, path);
     } else if (!l->list || !json_equal(list, l->list)) {
@@ -235,13 +240,14 @@ int endpoints_choose_port(void *service, int gpu)
     struct endpoints *p = s->inner->endpoints;
     const struct state *st = &s->base.ledger.state;
     int first = s->config.port_first, n = s->config.port_last - first + 1;
+    const char *host = endpoints_host(s, gpu);
+    bool is_here = host && strcmp(host, "127.0.0.1") == 0;
 
     if (p->next_port == 0)
         p->next_port = port_after_newest(s);
     for (int tries = 0; tries < n && tries < 256; tries++) {
         int port = p->next_port < first || p->next_port >= first + n ? first : p->next_port;
         p->next_port = port + 1;
-        bool is_here = st->gpus[gpu].node == s->cycle.executor.node;
         if (!is_taken(st, port) && (!is_here || is_bindable(port)))
             return port;
     }

@@ -216,9 +216,14 @@ static void wait_for(struct service *s, struct patient *p, const struct job *j)
 static void add_question(struct health *h, struct round *r, const struct job *j)
 {
     struct question q = { .job = j->id };
+    const char *host = endpoints_host(h->service, j->gpus[0]);
 
-    if (asprintf(&q.url, "http://%s:%d%s%s", endpoints_host(h->service, j->gpus[0]), j->spec.port,
-                 j->spec.terms->probe[0] == '/' ? "" : "/", j->spec.terms->probe) < 0)
+    if (!host)
+        return;
+    const bool is_ipv6 = strchr(host, ':');
+    if (asprintf(&q.url, "http://%s%s%s:%d%s%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
+                 j->spec.port, j->spec.terms->probe[0] == '/' ? "" : "/",
+                 j->spec.terms->probe) < 0)
         abort();
     GROW(r->questions, r->n, r->cap);
     r->questions[r->n++] = q;

@@ -33,7 +33,7 @@ struct endpoints *endpoints_create(struct service *s);
 void endpoints_destroy(struct endpoints *p);
 void endpoints_refresh(struct endpoints *p);    // files of services whose replicas have changed
 const char *endpoints_text(const struct endpoints *p, int service);
-const char *endpoints_host(const struct service *s, int gpu);
+const char *endpoints_host(const struct service *s, int gpu);    // NULL: not known yet
 
 /* A port of the configured ones that no live replica has, and that is free here; 0: none. */
 int endpoints_choose_port(void *service, int gpu);

@@ -117,15 +117,21 @@ static const struct {
       "7 job\tid=112\tuid=1001\tpartition=gogh\tstate="
       "CONFIGURING\t" },
     { "a node in use", "22.05/sinfo-busy.txt",
-      "7 node\tname=k80-1\tstate=mixed\tgres=gpu:k80:1,shard:k80:2\tcpus=4\tmem_mib=1000\n" },
+      "7 node\tname=k80-1\tstate=mixed\tgres=gpu:k80:1,shard:k80:2\tcpus=4\tmem_mib=1000\t"
+      "address=127.0.0.1\n" },
     { "a drained one, for a reason of two lines", "22.05/sinfo-drain.txt",
       "7 node\tname=k80-0\tstate=idle,drain\tgres=gpu:k80:1,shard:k80:2\treason=fan of psu 2%0Ais "
-      "loud\tcpus=4\tmem_mib=1000\n" },
+      "loud\tcpus=4\tmem_mib=1000\taddress=127.0.0.1\n" },
     { "one that is down", "22.05/sinfo-drain.txt", "7 node\tname=v100-1\tstate=down\tgres=" },
     { "one that goes to sleep", "22.05/sinfo-typed.txt",
       "7 node\tname=v100-0\tstate=idle,powering_down\tgres=gpu:v100_0:1,gpu:v100_1:1," },
     { "24.11: drained and asleep, without sockets", "24.11/sinfo.txt",
       "7 node\tname=gpu04\tstate=idle,drain,powered_down\tgres=gpu:a100:4,shard:a100:8\t" },
+    { "24.11: an address of its own", "24.11/sinfo.txt",
+      "=gpu04\tstate=idle,drain,powered_down\tgres=gpu:a100:4,shard:a100:8\treason=replaced next "
+      "week\tcpus=4\tmem_mib=1000\taddress=10.0.0.4\n" },
+    { "24.11: one that is reached by its name", "24.11/sinfo.txt",
+      "=gpu05\tstate=idle,powered_down\tgres=gpu:a100:4,shard:a100:8\tcpus=4\tmem_mib=1000\n" },
     { "24.11: clouds do not matter", "24.11/sinfo.txt", "=gpu05\tstate=idle,powered_down\t" },
     { "24.11: lost", "24.11/sinfo.txt", "=gpu06\tstate=down,not_responding\t" },
     { "24.11: waking", "24.11/sinfo.txt", "=gpu07\tstate=mixed,not_responding,powering_up\t" },
@@ -217,7 +223,7 @@ TEST(a_line_that_breaks_off_does_not_take_the_next_with_it)
 {
     char text[] =
         FIELD("a") "{" FIELD("idle") ";" FIELD("gp") "\n" FIELD("b") "{" FIELD("idle+powered_down+down") ";" FIELD("(null)") ";" FIELD(
-            "0") ";" FIELD("0") ";" FIELD("(null)") ";" FIELD("infinite") ";" FIELD("none") "}\n" FIELD("c") "{";
+            "0") ";" FIELD("0") ";" FIELD("(null)") ";" FIELD("infinite") ";" FIELD("b") ";" FIELD("none") "}\n" FIELD("c") "{";
     struct output_bad bad;
     struct wire_message m;
 
@@ -373,8 +379,8 @@ EACH(a_job_is_told_of_as_it_is, made_up)
     owners_release(&owners);
 }
 
-#define WHAT_IT_HAS "8" NEXT "2000" NEXT "big,new" NEXT "2:00:00"
-#define HAS "\tcpus=8\tmem_mib=2000\tfeatures=big,new\tlimit_s=7200\n"
+#define WHAT_IT_HAS "8" NEXT "2000" NEXT "big,new" NEXT "2:00:00" NEXT "head"
+#define HAS "\tcpus=8\tmem_mib=2000\tfeatures=big,new\tlimit_s=7200\taddress=head\n"
 
 TEST(a_node_that_is_not_understood_is_left_alone_and_not_left_out)
 {

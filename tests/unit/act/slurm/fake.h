@@ -45,7 +45,7 @@ struct fake_job {
 
 struct fake_node {
     struct fake_needs has;
-    char name[20], state[60], gres[100];
+    char name[20], state[60], gres[100], address[20];
     int n_shards;
 };
 
@@ -343,6 +343,7 @@ static inline void fake_node_lines(struct fake *f, uint64_t seq)
         wire_put(&f->out, "state", is_used ? "mixed" : d->state);
         wire_put(&f->out, "gres", d->gres);
         fake_put_needs(&f->out, &d->has);
+        wire_put(&f->out, "address", *d->address ? d->address : NULL);
         wire_end(&f->out);
     }
 }

@@ -357,6 +357,12 @@ static bool do_rules(struct slurm_stage *s, const struct step *t)
                 set_needs(&s->fake.nodes[i].has, t);
     } else if (strcmp(t->word[0], "asks") == 0) {
         set_needs(&slurm_job_of(s, t->word[1])->needs, t);
+    } else if (strcmp(t->word[0], "address") == 0) {
+        fake_set(s->fake.nodes[0].address, 20, t->word[1]);
+    } else if (strcmp(t->word[0], "where") == 0) {
+        const char *at = executor_address(&s->exec, &s->w.ledger.state, 0);
+
+        fake_note(&s->fake, "n0 is at %s\n", at ? at : "?");
     } else if (strcmp(t->word[0], "rules") == 0) {
         tell_rules(s, t->word[1]);
     } else {
@@ -1085,6 +1091,11 @@ static const struct {
           "note 1 at= limit=0\n"
           "a may be planned\n" },
         { "a job without a command is not submitted", "bare a; look; look", "" },
+        { "nodes are reached by the address that Slurm was told, and before a look nobody knows",
+          "where; address 10.0.0.7; look; look; look; where; down; restart; where",
+          "n0 is at n0\n"
+          "n0 is at 10.0.0.7\n"
+          "n0 is at ?\n" },
     };
 
 /* What Slurm would not do. Nodes are looked at with every third view. */
