@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/text/buf.h"
-#include "catalog/cluster/job.h"
+#include "catalog/cluster/state.h"
 
 #define TEXT_MAX ((size_t)128 << 10)    // of one argument or variable: MAX_ARG_STRLEN of Linux
 #define TIME_MAX_S 1e9                  // some thirty years: longer is a mistake
@@ -274,6 +274,30 @@ bool command_sets(char *const *env, int n_env, const char *entry)
         if (strncmp(env[i], entry, strcspn(entry, "=") + 1) == 0)
             return true;
     return false;
+}
+
+static void put_seconds(struct arena *a, char **out, int *n, const char *name, double s)
+{
+    if (s > 0)
+        out[(*n)++] = arena_printf(a, "%s=%.15g", name, s);
+}
+
+/* Which one it is, where it shall listen, and what was promised. */
+int command_replica_env(struct arena *a, const struct state *st, const struct job_spec *s,
+                        char *out[REPLICA_ENV_MAX])
+{
+    int n = 0;
+
+    if (s->kind != JOB_REPLICA)
+        return 0;
+    out[n++] = arena_printf(a, "GOGH_SERVICE=%s", st->jobs[s->service]->spec.name);
+    out[n++] = arena_printf(a, "GOGH_REPLICA=%d", s->replica);
+    out[n++] = arena_printf(a, "GOGH_PORT=%d", s->port);
+    out[n++] = arena_printf(a, "GOGH_MAX_BATCH=%d", service_batch(s->terms));
+    put_seconds(a, out, &n, "GOGH_LATENCY_S", s->terms->latency_s);
+    put_seconds(a, out, &n, "GOGH_TTFT_S", s->terms->ttft_s);
+    put_seconds(a, out, &n, "GOGH_TPOT_S", s->terms->tpot_s);
+    return n;
 }
 
 /* A job's name may hold anything; in a file's name a '/' becomes '_'. */

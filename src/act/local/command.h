@@ -18,6 +18,7 @@ struct arena;
 struct err;
 struct job;
 struct job_spec;
+struct state;
 
 /* Larger ones would not pass execve(2), which takes 2 MB of arguments and environment. */
 #define LAUNCH_BYTES_MAX ((size_t)4 << 20)
@@ -65,6 +66,12 @@ int command_of_job(struct arena *a, const struct job_spec *s, struct command *ou
 
 /* Is there a variable of the name of 'entry' ("NAME=", and whatever follows)? */
 bool command_sets(char *const *env, int n_env, const char *entry);
+
+/* What a replica is told of itself, "GOGH_PORT=20001" and the like, in 'a'; how many, 0 of others.
+ */
+#define REPLICA_ENV_MAX 8
+int command_replica_env(struct arena *a, const struct state *st, const struct job_spec *s,
+                        char *out[REPLICA_ENV_MAX]);
 
 /* The file that 'path' means for a run of the job, "%j.log" as "12.log"; a '%' that stays one is
  * written as 'percent'. NULL of NULL.

@@ -83,26 +83,6 @@ static void put_devices(struct local *l, struct env *v, const struct gpu_set *at
         put(v, "CUDA_MPS_PIPE_DIRECTORY", arena_printf(&l->scratch, "%s/mps/pipe", l->run_dir));
 }
 
-static void put_seconds(struct env *v, const char *name, double s)
-{
-    if (s > 0)
-        put(v, name, arena_printf(v->arena, "%.15g", s));
-}
-
-/* Of a replica: which one it is, where it shall listen, and what was promised. */
-static void put_replica(struct env *v, const struct state *st, const struct job_spec *s)
-{
-    if (s->kind != JOB_REPLICA)
-        return;
-    put(v, "GOGH_SERVICE", st->jobs[s->service]->spec.name);
-    put_long(v, "GOGH_REPLICA", s->replica);
-    put_long(v, "GOGH_PORT", s->port);
-    put_seconds(v, "GOGH_LATENCY_S", s->terms->latency_s);
-    put_seconds(v, "GOGH_TTFT_S", s->terms->ttft_s);
-    put_seconds(v, "GOGH_TPOT_S", s->terms->tpot_s);
-    put_long(v, "GOGH_MAX_BATCH", service_batch(s->terms));
-}
-
 static void put_job(struct local *l, struct env *v, const struct launch *o)
 {
     const struct job *j = l->setup.state->jobs[o->job];
@@ -156,7 +136,8 @@ static void put_env(struct local *l, struct launch *o, const struct gpu_set *at)
     int n = 0;
 
     put_job(l, &v, o);
-    put_replica(&v, l->setup.state, &l->setup.state->jobs[o->job]->spec);
+    v.n += command_replica_env(&l->scratch, l->setup.state, &l->setup.state->jobs[o->job]->spec,
+                               v.set + v.n);
     put_devices(l, &v, at, c->uid);
     put_usual(l, o, all, &n);
     for (int i = 0; i < c->n_env; i++)

@@ -108,6 +108,15 @@ static void on_pin(struct slurm *x, struct managed *m, const struct link_end *ho
     }
 }
 
+/* Slurm does not take it, or would not. */
+static void put_off(struct slurm *x, struct managed *m, const char *why)
+{
+    keep_text(&m->why, why);
+    m->again_s = slurm_now_s(x) + SUBMIT_S;
+    if (managed_is_replica(x, m))    // its service hears of that
+        m->paused_s = m->again_s;
+}
+
 static void on_submit(struct slurm *x, struct managed *m, const struct link_end *how)
 {
     if (how->outcome != LINK_FAILED || !managed_update(x, m, ON_SUBMIT_FAILED) ||
@@ -115,8 +124,7 @@ static void on_submit(struct slurm *x, struct managed *m, const struct link_end 
         return;
     log_warn("job %s: Slurm does not take it: %s; again in %.0f s", managed_name(x, m), how->text,
              SUBMIT_S);
-    keep_text(&m->why, how->text);
-    m->again_s = slurm_now_s(x) + SUBMIT_S;
+    put_off(x, m, how->text);
     if (m->next.n_gpus > 0)
         managed_give_up(x, m, how->text);    // no GPU waits for that
 }
@@ -314,8 +322,7 @@ void ask_submit(struct slurm *x, struct managed *m)
         if (!m->is_logged)
             log_warn("job %s: %s", managed_name(x, m), e.text);
         m->is_logged = true;
-        keep_text(&m->why, e.text);
-        m->again_s = slurm_now_s(x) + SUBMIT_S;
+        put_off(x, m, e.text);
         gpu_set_clear(&m->next);
         return;
     }

@@ -9,6 +9,7 @@
 
 #define LOST_S 10.0    // between the first and the last view without a job that is lost
 #define PARKED "may have run while GOGH was away: release it, or cancel it"
+#define NODE_TAKEN "Slurm took its node away"
 #define CRASH_S 10.0    // Slurm forgets at most so much of its past when it is killed
 
 /* ---- as Slurm says ---- */
@@ -17,10 +18,14 @@ static const char *how_it_ended(struct slurm *x, const struct managed *m)
 {
     if (m->last.state == SLURM_TIMEOUT)
         return "Slurm's time limit";
+    if (m->last.state == SLURM_NODE_FAILED)
+        return NODE_TAKEN;
+    if (m->last.state == SLURM_CANCELLED)
+        return "cancelled by Slurm's commands";
     if (m->last.signal > 0)
         return arena_printf(&x->scratch, "signal %d (%s)", m->last.signal,
                             strsignal(m->last.signal));
-    if (m->last.exit_code > 0 || !m->now || !*m->now->reason)
+    if (m->last.exit_code > 0 || m->last.state == SLURM_COMPLETED || !m->now || !*m->now->reason)
         return arena_printf(&x->scratch, "exit %d", m->last.exit_code);
     return arena_printf(&x->scratch, "Slurm: %s", m->now->reason);
 }
@@ -47,7 +52,8 @@ static void fail(struct slurm *x, struct managed *m)
     if (m->failed_run != m->last.run)
         m->n_failures++;
     m->failed_run = m->last.run;
-    if (m->n_failures > m->retries || managed_is_users(x, m) || x->setup.only_watches) {
+    if (m->n_failures > m->retries || managed_is_users(x, m) || managed_is_replica(x, m) ||
+        x->setup.only_watches) {
         tell_end(x, m, NOTICE_FAILED, why);
         managed_update(x, m, ON_REPORTED);
         return;
@@ -89,7 +95,9 @@ static bool guess_place(struct slurm *x, struct managed *m)
 
 static void end_as_told(struct slurm *x, struct managed *m)
 {
-    const bool is_cancelled = m->last.state == SLURM_CANCELLED && !managed_has_served(x, m);
+    const bool is_lost = managed_is_replica(x, m) && told_running(x, m);    // nobody told it to end
+    const bool is_cancelled =
+        m->last.state == SLURM_CANCELLED && !managed_has_served(x, m) && !is_lost;
     const bool is_found = is_cancelled || find_place(x, m);
 
     if (!is_found && m->now && *m->now->nodes && m->lookup == LOOKUP_ASKED)
@@ -98,14 +106,16 @@ static void end_as_told(struct slurm *x, struct managed *m)
         tell_change(x, m, JOB_IS_CANCELLED,
                     is_cancelled ? NULL : "it has ended in Slurm, and where it ran is not known");
         managed_update(x, m, ON_ENDED);
+    } else if (managed_is_replica(x, m)) {
+        fail(x, m);
     } else if (m->last.state == SLURM_COMPLETED || m->last.state == SLURM_CANCELLED) {
         finish(x, m);
     } else if (m->last.state != SLURM_NODE_FAILED) {
         fail(x, m);
     } else if (x->setup.only_watches) {
-        tell_end(x, m, NOTICE_STOPPED, "Slurm took its node away");
+        tell_end(x, m, NOTICE_STOPPED, NODE_TAKEN);
     } else {
-        try_again(x, m, "Slurm took its node away");
+        try_again(x, m, NODE_TAKEN);
     }
 }
 
@@ -201,13 +211,14 @@ static void park(struct slurm *x, struct managed *m)
 static void lose(struct slurm *x, struct managed *m)
 {
     const bool is_users = managed_is_users(x, m), is_lost = is_crash(x, m);
+    const bool is_replica = managed_is_replica(x, m);
 
-    if (told_running(x, m) && (is_users || !is_lost)) {
+    if (told_running(x, m) && (is_users || is_replica || !is_lost)) {
         end_unseen(x, m,
                    is_lost ? "Slurm has forgotten it"
                            : "ended while GOGH was away, and Slurm has forgotten how (MinJobAge)");
-    } else if (is_users) {
-        tell_change(x, m, JOB_IS_CANCELLED, REASON_LOST);
+    } else if (is_users || is_replica) {    // a replica that comes back is cancelled
+        tell_change(x, m, JOB_IS_CANCELLED, is_users ? REASON_LOST : "Slurm lost it");
         managed_update(x, m, ON_ENDED);
     } else if (!x->setup.only_watches &&
                (m->state == MANAGED_PARKED ? managed_is_held(x, m) : may_have_run(x, m))) {

@@ -251,6 +251,7 @@ bool managed_is_held(const struct slurm *x, const struct managed *m);    // its 
 bool managed_is_asked(const struct managed *m);    // its present run was told to end
 bool managed_has_served(const struct slurm *x, const struct managed *m);    // a server, its time
 bool managed_is_users(const struct slurm *x, const struct managed *m);
+bool managed_is_replica(const struct slurm *x, const struct managed *m);    // it has one run
 bool slurm_has_ended(enum slurm_state s);
 
 /* match.c: which Slurm job is which of ours. */

@@ -47,6 +47,12 @@ bool managed_is_users(const struct slurm *x, const struct managed *m)
     return slurm_is_users(&managed_job(x, m)->spec);
 }
 
+/* Its service asks for another one, elsewhere perhaps, whatever becomes of it. */
+bool managed_is_replica(const struct slurm *x, const struct managed *m)
+{
+    return managed_job(x, m)->spec.kind == JOB_REPLICA;
+}
+
 const char *managed_name(const struct slurm *x, const struct managed *m)
 {
     return managed_job(x, m)->spec.name;
@@ -236,7 +242,9 @@ void managed_leave(struct slurm *x, struct managed *m, enum managed_event e)
 
 void managed_give_up(struct slurm *x, struct managed *m, const char *why)
 {
-    if (why)
+    if (why && managed_is_replica(x, m))
+        managed_pause(x, m, why);    // its service looks for another place
+    else if (why)
         log_warn("job %s: %s; it waits", managed_name(x, m), why);
     gpu_set_clear(&m->next);
     x->n_busy = -1;

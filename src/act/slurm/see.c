@@ -179,6 +179,8 @@ static void lose_patience(struct slurm *x, struct managed *m)
         nodes_shut(x, &m->at, SHUT_S);
     else
         managed_pause(x, m, why);
+    if (managed_is_replica(x, m) && !managed_is_paused(x, m))
+        managed_pause(x, m, why);    // its service looks for another place
     x->wants_nodes = true;
     managed_leave(x, m, ON_UNWANTED);
 }
@@ -389,6 +391,15 @@ static bool must_stop(const struct slurm *x, const struct managed *m)
     return m->n_notices == 0 && managed_is_held(x, m);
 }
 
+/* Slurm has begun a replica anew between two views: it does not serve as those think who send it
+ * requests.
+ */
+static bool is_second_run(const struct slurm *x, const struct managed *m)
+{
+    return managed_is_replica(x, m) && m->state == MANAGED_RUNNING && m->told_run >= 0 &&
+           m->told_run != m->last.run;
+}
+
 static void see_running(struct slurm *x, struct managed *m)
 {
     m->doubt_s = (double)NAN;
@@ -400,6 +411,9 @@ static void see_running(struct slurm *x, struct managed *m)
         return;
     if (m->state == MANAGED_PINNED) {
         see_arrival(x, m);
+    } else if (is_second_run(x, m)) {
+        keep_text(&m->why, "Slurm has begun it anew");
+        managed_leave(x, m, ON_UNWANTED);
     } else if (!is_at_home(x, m)) {
         see_stranger(x, m);
     } else if (managed_has_served(x, m) && !must_stop(x, m)) {

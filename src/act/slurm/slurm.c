@@ -34,6 +34,12 @@ void slurm_pass_soon(struct slurm *x)
     loop_timer_set(&x->pass, 0);
 }
 
+/* It runs nowhere, and Slurm never hears of it. */
+static bool is_service(const struct slurm *x, int job)
+{
+    return x->setup.state->jobs[job]->spec.kind == JOB_SERVICE;
+}
+
 /* ---- orders ---- */
 
 static int check_place(const struct slurm *x, const struct placement *p, struct err *e)
@@ -128,11 +134,11 @@ static int order_start(void *self, const struct placement *p, struct err *e)
         return err_set(e, EBUSY, "job %d has ended in Slurm, which is being told", p->job);
     if (m->next.n_gpus > 0 || m->state == MANAGED_PINNED || m->state == MANAGED_RUNNING)
         return err_set(e, EBUSY, "job %d runs elsewhere: move it", p->job);
+    if (managed_is_paused(x, m))
+        return err_set(e, EBUSY, "job %d pauses: %s", p->job, m->why ? m->why : "");
     if (m->state !=
         MANAGED_HELD)    // nobody knows yet whether Slurm takes it: no GPU waits for that
         return err_set(e, EAGAIN, "job %d is not in Slurm yet", p->job);
-    if (managed_is_paused(x, m))
-        return err_set(e, EAGAIN, "job %d pauses: %s", p->job, m->why ? m->why : "");
     return set_next(x, m, p, e);
 }
 
@@ -208,12 +214,15 @@ static int order_cancel(void *self, int job, struct err *e)
     return 0;
 }
 
+/* A replica that Slurm does not want does not pause: who asks for its start hears why not. */
 static bool job_is_busy(void *self, int job)
 {
     const struct slurm *x = self;
     const struct managed *m = managed_find(x, job);
 
-    if (job < 0 || x->setup.only_watches)
+    if (job < 0 || x->setup.only_watches || is_service(x, job))
+        return false;
+    if (m && managed_is_replica(x, m) && managed_is_paused(x, m) && !managed_is_under_way(m))
         return false;
     return !m || managed_is_under_way(m) || m->state == MANAGED_ABSENT ||
            m->state == MANAGED_SUBMITTED || m->state == MANAGED_PARKED ||
@@ -228,6 +237,8 @@ static void job_is_new(struct slurm *x, int job)
     const bool is_new = !m;
 
     x->n_safe = job >= x->n_safe ? job + 1 : x->n_safe;
+    if (is_service(x, job))
+        return;
     m = managed_get(x, job);
     managed_set_active(x, m, true);
     if (is_new)
@@ -447,7 +458,7 @@ int slurm_create(const struct slurm_setup *s, struct slurm **out, struct err *e)
     x->newcomers = newcomers_create(s);
     x->n_safe = s->state->n_jobs;
     for (int job = 0; job < s->state->n_jobs; job++)
-        if (!job_is_over(s->state->jobs[job]))
+        if (!job_is_over(s->state->jobs[job]) && !is_service(x, job))
             managed_set_active(x, managed_get(x, job), true);
     learn_absence(x);
     link.self = x;

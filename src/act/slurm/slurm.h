@@ -7,6 +7,10 @@
  * learned from views, taken every few seconds. So the truth is always Slurm's, and everything here
  * is a wish that is repeated until a view shows that it came true; state.h draws a job's life.
  *
+ * A service runs nowhere, and Slurm never hears of it. Its replicas are jobs as all others, but for
+ * one thing: a replica has one run. However that ends, it is told as a failure, and it is neither
+ * put back nor submitted again; its service asks for another (cycle/services.h).
+ *
  * Nothing is started twice: a job is submitted held and only one with its token is ever released.
  * On the loop's thread; nothing here waits.
  */

@@ -104,6 +104,20 @@ static void put_variable(struct slurm *x, struct buf *b, const char *name, const
         wire_put(b, "env", arena_printf(&x->scratch, "%s=%s", name, value));
 }
 
+/* It stays where it was planned, so that the GPU's type can be told, too. */
+static void put_replica(struct slurm *x, const struct job *j, struct buf *b)
+{
+    const struct state *st = x->setup.state;
+    char *env[REPLICA_ENV_MAX];
+    const int n = command_replica_env(&x->scratch, st, &j->spec, env);
+
+    for (int i = 0; i < n; i++)
+        wire_put(b, "env", env[i]);
+    if (n > 0)
+        put_variable(x, b, "GOGH_GPU_TYPE",
+                     x->setup.catalog->types[st->gpus[j->spec.gpu].type].name);
+}
+
 /* Not GOGH_RUN: it changes with every run, and Slurm tells it (SLURM_RESTART_COUNT). */
 static void put_env(struct slurm *x, const struct job *j, const struct command *c, struct buf *b)
 {
@@ -127,6 +141,7 @@ static void put_env(struct slurm *x, const struct job *j, const struct command *
     put_variable(x, b, "GOGH_BATCH", isnan(m->batch) ? NULL : arena_printf(a, "%.15g", m->batch));
     put_variable(x, b, "GOGH_REPORTS", x->setup.reports);
     put_variable(x, b, "GOGH_SECRET", secret);
+    put_replica(x, j, b);
 }
 
 int submit_check(struct slurm *x, const struct managed *m, struct command *out, struct err *e)

@@ -76,6 +76,24 @@ static void submit(struct slurm_stage *s, const struct step *t)
         executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_NEW);
 }
 
+/* "service NAME"; "replica NAME GPU", of the first job, with a command that may be tried again. */
+static void serve(struct slurm_stage *s, const struct step *t)
+{
+    static const struct service_terms terms = { .latency_s = 0.2, .max_batch = 8 };
+    const bool is_replica = strcmp(t->word[0], "replica") == 0;
+    struct job_spec spec = spec_of(arena_strdup(&s->arena, t->word[1]), 0);
+
+    spec.kind = is_replica ? JOB_REPLICA : JOB_SERVICE;
+    spec.steps = 0;
+    spec.rate = 5;
+    spec.terms = &terms;
+    spec.gpu = is_replica ? (int)strtol(t->word[2], NULL, 10) : 0;
+    world_apply(&s->w, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &spec });
+    stage_command(s, job_of(s, t->word[1]), ",\"retries\":2");
+    executor_job_is(&s->exec, job_of(s, t->word[1]), JOB_IS_NEW);
+    stage_pump(s);
+}
+
 /* "sbatch NAME [held]", "array NAME": it comes to Slurm first, and is taken in by the next view. */
 static void take_in(struct slurm_stage *s, const struct step *t)
 {
@@ -134,6 +152,8 @@ static bool do_order(struct slurm_stage *s, const struct step *t)
         stage_pump(s);
     } else if (strcmp(what, "sbatch") == 0 || strcmp(what, "array") == 0) {
         take_in(s, t);
+    } else if (strcmp(what, "service") == 0 || strcmp(what, "replica") == 0) {
+        serve(s, t);
     } else {
         return false;
     }
@@ -433,6 +453,9 @@ static void open_stage(struct slurm_stage *s)
 }
 
 /* ---- the specification ---- */
+
+/* A service has one replica, which runs. */
+#define SERVES "service web; replica web.0 1; look; look; start web.0 1; look; look; clear; "
 
 static const struct {
     const char *name, *script, *want;
@@ -1091,6 +1114,73 @@ static const struct {
           "note 1 at= limit=0\n"
           "a may be planned\n" },
         { "a job without a command is not submitted", "bare a; look; look", "" },
+        { "a service is no job of Slurm's, and nothing under way",
+          "service web; look; look; plannable web; restart; look 11; look; plannable web; cancel web; look",
+          "web may be planned\n"
+          "web may be planned\n" },
+        { "its replicas are, each where it was planned",
+          "service web; replica web.0 1; look; look; plannable web.0; start web.0 1; look; look; cancel web.0; look; look",
+          "submit web.0\n"
+          "hold 1\n"
+          "web.0 may be planned\n"
+          "pin 1 n1 gres:shard:1 at=n1/0 limit=0\n"
+          "> started web.0.0 on 1\n"
+          "cancel 1\n" },
+        { "a replica that ends has failed, however it ends, and is not run again",
+          SERVES "exit web.0 0; look; look; look",
+          "> failed web.0.0: exit 0\n" },
+        { "by a signal", SERVES "kill web.0; look; look; look",
+          "> failed web.0.0: signal 9 (Killed)\n" },
+        { "by Slurm's commands", SERVES "scancel web.0; look; look; look",
+          "> failed web.0.0: cancelled by Slurm's commands\n" },
+        { "with its node", SERVES "ends web.0 NODE_FAIL; look; look; look",
+          "> failed web.0.0: Slurm took its node away\n" },
+        { "or is forgotten in a crash", SERVES "crash 60; look; look 11; look; look",
+          "> failed web.0.0: Slurm has forgotten it\n" },
+        { "one that was put back waits, and is for its service to end",
+          SERVES "lazy; requeued web.0 no; look; look; plannable web.0; cancel web.0; look; look",
+          "> stopped web.0.0: it was put back into Slurm's queue\n"
+          "hold 1\n"
+          "web.0 may be planned\n"
+          "cancel 1\n" },
+        { "also where Slurm has begun it anew",
+          SERVES "requeued web.0 no; look; look; look; plannable web.0; cancel web.0; look; look",
+          "requeue 1\n"
+          "> stopped web.0.0: Slurm has begun it anew\n"
+          "web.0 may be planned\n"
+          "cancel 1\n" },
+        { "one that Slurm lost before it ran is not submitted again, and cancelled if it comes back",
+          "service web; replica web.0 1; look; look; clear; forget web.0; look; look 11; look; recall web.0; look; look",
+          "> cancelled web.0: Slurm lost it\n"
+          "cancel 1\n" },
+        { "also where nobody has looked for long",
+          "service web; replica web.0 1; look; look; away 1000; forget web.0; back; clear; look; look 11; look",
+          "> cancelled web.0: Slurm lost it\n" },
+        { "one that Slurm does not take does not wait: who starts it hears why",
+          "service web; fault refused; replica web.0 1; look; plannable web.0; start web.0 1",
+          "submit web.0\n"
+          "web.0 may be planned\n"
+          "! job 1 pauses: so it is\n" },
+        { "nor one that a limit keeps from starting",
+          "service web; replica web.0 1; look; look; clear; lazy; start web.0 1; reason web.0 QOSMax; look; look 11; look; look; plannable web.0; start web.0 1",
+          "pin 1 n1 gres:shard:1 at=n1/0 limit=0\n"
+          "hold 1\n"
+          "web.0 may be planned\n"
+          "! job 1 pauses: Slurm did not start it on n1: QOSMax\n" },
+        { "nor one whose node does not start it, and the GPU is left alone",
+          "service web; replica web.0 1; look; look; clear; lazy; start web.0 1; reason web.0 Resources; look; look 61; look; look; busy; plannable web.0; start web.0 1",
+          "pin 1 n1 gres:shard:1 at=n1/0 limit=0\n"
+          "hold 1\n"
+          "busy 1\n"
+          "web.0 may be planned\n"
+          "! job 1 pauses: Slurm did not start it on n1: Resources\n" },
+        { "nor one whose node does not wake",
+          "service web; node n1 idle,powered_down; replica web.0 1; look; look; look; clear; start web.0 1; look; look 61; look 100; look; plannable web.0; start web.0 1",
+          "power n1 up\n"
+          "power n1 up\n"
+          "note 1 at= limit=0\n"
+          "web.0 may be planned\n"
+          "! job 1 pauses: its node did not wake\n" },
         { "nodes are reached by the address that Slurm was told, and before a look nobody knows",
           "where; address 10.0.0.7; look; look; look; where; down; restart; where",
           "n0 is at n0\n"
