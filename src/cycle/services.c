@@ -59,6 +59,9 @@
 /* What one replica says wrong is shown for so long, although others speak meanwhile. */
 #define SHOWN_S 60.0
 
+/* And so often while an engine has a replica that it may not be told to start yet. */
+#define AWAIT_S 1.0
+
 /* Weights are told anew when one has changed by more than this part of all. */
 #define WEIGHT_STEP 0.02
 
@@ -444,6 +447,7 @@ static int start_waiting(struct cycle *c, struct service_record *r, const struct
     const struct state *st = &c->ledger->state;
     struct err why = { 0 };
 
+    c->services->is_awaited |= executor_job_is_busy(&c->executor, j->id);
     if (executor_job_is_busy(&c->executor, j->id) || c->ledger->is_begun)
         return 0;
     if (!isnan(j->started_s)) {
@@ -455,11 +459,12 @@ static int start_waiting(struct cycle *c, struct service_record *r, const struct
     if (st->nodes[st->gpus[gpu].node].state != NODE_UP)
         return say(c, EVENT_JOB_CANCELLED, j->id, "its node is not up any more", e);
     int rc = executor_give(&c->executor, ORDER_START, &at, &why);
-    if (rc == 0)
+    if (rc == 0 || rc == -EAGAIN)    // an engine that does not answer, or is not ready for it
         return 0;
     log_warn("replica %s: %s", j->spec.name, why.text);
     note_failure(r, j, clock_now_s(&c->clock));
-    return say(c, EVENT_JOB_CANCELLED, j->id, "it could not be started", e);
+    return say(c, EVENT_JOB_CANCELLED, j->id,
+               arena_printf(&c->arena, "it could not be started: %s", why.text), e);
 }
 
 /* When a replica that is not ready is given up. */
@@ -495,6 +500,10 @@ static int tick_replica(struct cycle *c, struct service_record *r, int job, doub
 
     if (j->state == JOB_WAITING)
         return start_waiting(c, r, j, e);
+    if (j->state == JOB_HELD) {    // by the engine's own commands: nobody would release it
+        note_failure(r, j, now_s);
+        return say(c, EVENT_JOB_CANCELLED, job, j->reason ? j->reason : "held", e);
+    }
     if (j->state != JOB_RUNNING)
         return 0;
     if (isnan(j->drain_s))
@@ -653,6 +662,7 @@ int services_tick(struct cycle *c, struct err *e)
     services_meet(c);
     if (s->n > 0)
         refresh_estimator(c);
+    s->is_awaited = false;
     for (int i = 0; i < s->n && rc >= 0; i++) {
         struct service_record *r = &s->records[i];
         forget_ended(c, r);
@@ -663,7 +673,7 @@ int services_tick(struct cycle *c, struct err *e)
         tell_routes(c, r);
     }
     s->version = c->ledger->state.version - c->ledger->is_begun;    // what waits for the disk waits
-    s->next_s = s->n > 0 ? now_s + TICK_S : HUGE_VAL;
+    s->next_s = s->n > 0 ? now_s + (s->is_awaited ? AWAIT_S : TICK_S) : HUGE_VAL;
     return rc;
 }
 

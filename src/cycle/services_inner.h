@@ -42,6 +42,7 @@ struct services {
     int n_jobs;          // of the state, looked at so far
     uint64_t version;    // of the state, at the last tick
     double next_s;       // when the next is due
+    bool is_awaited;     // a replica was under way in the engine then
 };
 
 /* Of a service by its id; NULL: there is none such. */

@@ -232,6 +232,7 @@ struct upkeep *upkeep_create(struct service *s)
 
     *u = (struct upkeep){ .service = s, .ticked_s = -INFINITY, .looked_s = -INFINITY };
     s->inner->upkeep = u;
+    estimate_refresh(&s->cycle.estimator);    // weights may be asked for before the first decision
     u->endpoints = endpoints_create(s);
     u->health = health_create(s);
     loop_timer_init(&u->timer, s->loop, "services", on_timer, u);
