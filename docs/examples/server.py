@@ -45,8 +45,10 @@ def speeds(text):
 
 def read_options(words=None):
     p = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    p.add_argument("--host", default="127.0.0.1",
+                   help="where to listen; 0.0.0.0 where requests come from other hosts")
     p.add_argument("--port", type=int, default=int(os.environ.get("GOGH_PORT", 0)),
-                   help="of 127.0.0.1; GOGH_PORT unless told; 0: any that is free")
+                   help="GOGH_PORT unless told; 0: any that is free")
     p.add_argument("--t0", type=seconds, default=0.02, help="what any batch takes")
     p.add_argument("--per-request", type=seconds, default=0.002, help="what each one adds")
     p.add_argument("--max-batch", type=int, default=16)
@@ -182,7 +184,7 @@ class Server:
     async def run(self):
         told_to_end = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told_to_end.set)
-        listener = await asyncio.start_server(self.serve, "127.0.0.1", self.options.port,
+        listener = await asyncio.start_server(self.serve, self.options.host, self.options.port,
                                               backlog=1024)
         print("listening on %d" % listener.sockets[0].getsockname()[1], flush=True)
         tasks = [asyncio.create_task(self.work()), asyncio.create_task(self.load())]

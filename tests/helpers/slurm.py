@@ -38,7 +38,7 @@ from daemon import FINAL, check_deaths, until_gone
 SRC = os.environ.get("SRC") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 CLUSTER = os.path.join(SRC, "tools/slurm-cluster")
 GATE = os.path.join(SRC, "packaging/slurm/job_submit.lua")
-PROGRAMS = ("tests/helpers/slurm_worker.py", "python/gogh.py")  # of jobs
+PROGRAMS = ("tests/helpers/slurm_worker.py", "python/gogh.py", "docs/examples/server.py")  # of jobs
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable  # every user's
 ACCOUNTS = ("nobody", "games", "mail", "news")  # every Debian has them
 
