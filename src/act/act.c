@@ -266,6 +266,8 @@ void act_commit(const struct executor *x, const struct snapshot *s, const struct
     arena_init(&a);
     acting.is_asked = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
     acting.is_told = ARENA_ARRAY(&a, bool, (size_t)s->n_jobs);
+    for (int j = 0; j < s->n_jobs; j++)    // nobody comes to where a replica has yet to drain
+        acting.is_asked[j] = s->jobs[j].spec->kind == JOB_SERVICE;
     if (allowed) {
         walk(&acting, allowed);
     } else {

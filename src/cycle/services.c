@@ -21,13 +21,21 @@
 /* Tables are built anew this often: an hour more or less in 24 changes little. */
 #define BUILD_S 600.0
 
+/* An owner that builds them less often (cycle.table_s) does so all the same when there are so many
+ * times as many hours.
+ */
+#define BUILD_GROWTH 1.5
+
 /* A replica that is to go stays this long without a weight, so that whoever reads the endpoints has
  * seen it, and what is under way comes to its end.
  */
 #define DRAIN_S 10.0
 
-/* A start is paid back in so many times the time it takes: for so long a replica stays. */
+/* A start is paid back in so many times the time it takes: for so long a replica stays, and for
+ * half an hour at the least.
+ */
 #define HOLD_LOADS 10.0
+#define HOLD_LEAST_S 1800.0
 
 /* After a failure the next start waits: a second, then twice as long each time, up to five minutes.
  * Who served this long has not failed to start; being ready is not enough, nor that others are.
@@ -38,10 +46,10 @@
 /* Of a replica that loads for more than twice as long as it should, and a minute. */
 #define NOT_READY "it did not become ready in time"
 
-/* The guard's word holds for this long: as long as the forecast holds what it saw. A minute that is
- * late is not waited for to its end; of less than this, the rate says little.
+/* The guard's word holds for this long; the forecast remembers what it saw for longer. A minute that
+ * is late is not waited for to its end; of less than this, the rate says little.
  */
-#define GUARD_S 7200.0
+#define GUARD_S 1800.0
 #define GUARD_LEAST_S 10.0
 
 /* Step times are believed to be at most so long, by as many standard deviations: nine times in ten.
@@ -75,6 +83,7 @@ static void record_release(struct service_record *r)
     arrivals_destroy(r->arrivals);
     free(r->replicas);
     free(r->routes);
+    free(r->windows);
 }
 
 void services_destroy(struct services *s)
@@ -184,7 +193,7 @@ static double load_s_of(const struct cycle *c, const struct service_record *r)
 
 static double hold_s_of(const struct cycle *c, const struct service_record *r)
 {
-    return HOLD_LOADS * load_s_of(c, r);
+    return fmax(HOLD_LOADS * load_s_of(c, r), HOLD_LEAST_S);
 }
 
 static double demand_of(const struct cycle *c, const struct service_record *r, double now_s)
@@ -211,7 +220,7 @@ static struct service_view view_of(const struct cycle *c, const struct service_r
         .load_s = load_s_of(c, r),
         .hold_s = hold_s_of(c, r),
         .capacity = &r->capacity,
-        .z = SERVICE_Z,
+        .z = c->solver.services == SERVICE_AUTOSCALE ? 0 : SERVICE_Z,    // that one measures
         .busy_most = c->solver.services == SERVICE_AUTOSCALE ? AUTOSCALE_BUSY : 0,
     };
 }
@@ -297,7 +306,60 @@ static double held_without(const struct cycle *c, const struct service_record *r
     return sum;
 }
 
+static bool is_live(const struct job *j)
+{
+    return !job_is_over(j) && isnan(j->drain_s);
+}
+
+/* Replicas that serve or will. */
+static int count_live(const struct cycle *c, const struct service_record *r)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n_replicas; i++)
+        n += is_live(c->ledger->state.jobs[r->replicas[i]]);
+    return n;
+}
+
+/* Is there one that does not serve yet? */
+static bool is_coming(const struct cycle *c, const struct service_record *r)
+{
+    for (int i = 0; i < r->n_replicas; i++) {
+        const struct job *j = c->ledger->state.jobs[r->replicas[i]];
+        if (is_live(j) && !job_serves_now(j))
+            return true;
+    }
+    return false;
+}
+
 /* ---- hearing ---- */
+
+/* Would the last minutes have been late where its replicas are, by cautious step times? Asked once
+ * for each such time.
+ */
+static bool is_short(struct cycle *c, struct service_record *r, double now_s)
+{
+    const struct state *st = &c->ledger->state;
+    const struct serving spec = serving_of(&st->jobs[r->id]->spec);
+    struct guard_place at[SERVICE_GPUS_MOST];
+    int n = 0;
+
+    if (spec.is_llm || now_s < r->replayed_s + GUARD_RECENT_S)
+        return false;
+    r->replayed_s = now_s;
+    for (int i = 0; i < r->n_routes && n < SERVICE_GPUS_MOST; i++) {
+        const struct job *j = st->jobs[r->routes[i].job];
+        if (!job_serves_now(j) || j->spec.workload >= c->estimator.n_workloads)
+            continue;
+        struct serving_estimate is = estimate_serving(&c->estimator, j->spec.workload,
+                                                      st->gpus[j->gpus[0]].type, -1);
+        at[n].weight = r->routes[i].weight;
+        serving_cautious(&is, SERVICE_Z, &at[n].t0_s, &at[n].a_s);
+        n++;
+    }
+    return n > 0 && guard_is_short(r->arrivals, now_s, at, n, spec.max_batch, spec.latency_s,
+                                   (unsigned long)r->id);
+}
 
 static void guard(struct cycle *c, struct service_record *r, double now_s)
 {
@@ -306,7 +368,8 @@ static void guard(struct cycle *c, struct service_record *r, double now_s)
 
     if (isnan(length_s) || length_s < (is_late ? GUARD_LEAST_S : 60))
         return;
-    if (is_late && c->solver.services == SERVICE_REPLAY) {
+    if (c->solver.services == SERVICE_REPLAY && !is_coming(c, r) &&
+        (is_late || is_short(c, r, now_s))) {
         double recent = r->requests / length_s;
         double want = guard_rate(held_without(c, r, -1), recent);
         r->guard = now_s < r->guard_until_s ? fmax(r->guard, want) : want;
@@ -316,7 +379,7 @@ static void guard(struct cycle *c, struct service_record *r, double now_s)
     r->requests = r->late = 0;
 }
 
-void services_hear(struct cycle *c, int job, const struct served *seen)
+bool services_hear(struct cycle *c, int job, const struct served *seen, struct measurement *out)
 {
     const struct job *j = c->ledger->state.jobs[job];
 
@@ -324,7 +387,7 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
     struct service_record *r =
         j->spec.kind == JOB_REPLICA ? services_record(c, j->spec.service) : NULL;
     if (!r)
-        return;
+        return false;
     bool says_something = seen->n_bins > 0 || !isnan(seen->n_requests);
     if (says_something || seen->is_false)
         r->heard_s = seen->to_s;
@@ -333,7 +396,7 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
     if (seen->is_flooding)
         r->flooded_s = clock_now_s(&c->clock);
     if (seen->is_false || !says_something)
-        return;
+        return false;
     if (isnan(r->minute_s))
         r->minute_s = seen->from_s;
     double n = isnan(seen->n_requests) ? 0 : seen->n_requests;
@@ -354,6 +417,7 @@ void services_hear(struct cycle *c, int job, const struct served *seen)
         r->sum_late += seen->n_late;
     }
     guard(c, r, seen->to_s);
+    return services_learn(c, r, job, seen, out);
 }
 
 /* ---- acting ---- */
@@ -394,25 +458,79 @@ static int drain(struct cycle *c, int job, const char *reason, struct err *e)
     return say(c, EVENT_REPLICA_DRAINING, job, reason, e);
 }
 
-/* GPUs that the plan adds get a replica; those that it leaves lose theirs once the others hold the
- * demand.
+/* Is somebody there whom the plan has elsewhere? It goes first, a replica when it has drained. */
+static bool is_held_up(const struct snapshot *s, const struct plan *p, int gpu)
+{
+    const struct snapshot_gpu *g = &s->gpus[gpu];
+
+    for (int i = 0; i < g->n_jobs; i++) {
+        const struct plan_job *pj = &p->jobs[g->jobs[i]];
+        if (!gpus_have(pj->gpus, pj->n_gpus, gpu))
+            return true;
+    }
+    return false;
+}
+
+/* GPUs that the plan adds get a replica: as many as there may be, and one more at a time where
+ * others are left for them.
  */
-static int act_on(struct cycle *c, const struct snapshot_job *sj, const struct plan_job *pj,
+static int add_replicas(struct cycle *c, const struct snapshot *s, const struct plan *p, int job,
+                        struct err *e)
+{
+    const struct snapshot_job *sj = &s->jobs[job];
+    const struct plan_job *pj = &p->jobs[job];
+    struct service_record *r = services_record(c, sj->id);
+    int room = sj->spec->max_gpus + 1 - count_live(c, r), rc = 0;
+
+    for (int i = 0; i < pj->n_gpus && rc == 0 && room > 0; i++) {
+        if (gpus_have(sj->gpus, sj->n_held, pj->gpus[i]) || is_held_up(s, p, pj->gpus[i]))
+            continue;
+        rc = add_replica(c, r, pj->gpus[i], e);
+        room--;
+    }
+    return rc;
+}
+
+/* The one that holds least of those that the plan may let go, and does (or any, where there are
+ * more than may be); -1: there is none.
+ */
+static int least_of(const struct cycle *c, const struct service_record *r,
+                    const struct snapshot_job *sj, const struct plan_job *pj, bool is_any)
+{
+    double least = INFINITY;
+    int found = -1;
+
+    for (int i = 0; i < sj->n_held; i++) {
+        if (!job_serves_now(c->ledger->state.jobs[sj->replicas[i]]) ||
+            (!is_any && gpus_have(pj->gpus, pj->n_gpus, sj->gpus[i])))
+            continue;
+        double held = held_by(c, r, sj->replicas[i]);
+        if (held < least) {
+            least = held;
+            found = sj->replicas[i];
+        }
+    }
+    return found;
+}
+
+/* A replica whose GPU the plan leaves goes once the others hold the demand; or, where not all of
+ * them do, and there are more than may be, the least of them when all are ready.
+ */
+static int act_on(struct cycle *c, const struct snapshot *s, const struct plan *p, int service,
                   struct err *e)
 {
+    const struct snapshot_job *sj = &s->jobs[service];
+    const struct plan_job *pj = &p->jobs[service];
     struct service_record *r = services_record(c, sj->id);
-    double now_s = clock_now_s(&c->clock);
     int rc = 0;
 
-    for (int i = 0; i < pj->n_gpus && rc == 0 && now_s >= r->retry_s; i++)
-        if (!gpus_have(sj->gpus, sj->n_held, pj->gpus[i]))
-            rc = add_replica(c, r, pj->gpus[i], e);
-    for (int i = 0; i < sj->n_held && rc == 0; i++) {
-        int job = sj->replicas[i];
-        if (gpus_have(pj->gpus, pj->n_gpus, sj->gpus[i]) ||
-            !job_serves_now(c->ledger->state.jobs[job]) ||
-            held_without(c, r, job) < sj->service->demand)
-            continue;
+    if (clock_now_s(&c->clock) >= r->retry_s)
+        rc = add_replicas(c, s, p, service, e);
+    for (int n = sj->n_held; n > 0 && rc == 0; n--) {
+        bool is_over = count_live(c, r) > sj->spec->max_gpus && !is_coming(c, r);
+        int job = least_of(c, r, sj, pj, is_over);
+        if (job < 0 || (!is_over && held_without(c, r, job) < sj->service->demand))
+            break;
         rc = drain(c, job, "not needed there any more", e);
     }
     return rc;
@@ -424,7 +542,7 @@ int services_act(struct cycle *c, const struct snapshot *s, const struct plan *p
 
     for (int j = 0; j < s->n_jobs && rc == 0; j++)
         if (s->jobs[j].service && s->jobs[j].spec->kind == JOB_SERVICE)
-            rc = act_on(c, &s->jobs[j], &p->jobs[j], e);
+            rc = act_on(c, s, p, j, e);
     return rc < 0 ? rc : services_tick(c, e);
 }
 
@@ -602,12 +720,14 @@ static void build_table(struct cycle *c, struct service_record *r, double now_s)
 {
     struct serving spec = serving_of(&c->ledger->state.jobs[r->id]->spec);
 
-    if (now_s < r->built_s + (c->table_s > 0 ? c->table_s : BUILD_S))
+    if (now_s < r->built_s + BUILD_S)
         return;
     arrivals_advance(r->arrivals, now_s);
+    int n_hours = arrivals_n_hours(r->arrivals);
+    if (now_s < r->built_s + c->table_s && n_hours < BUILD_GROWTH * r->capacity.n_hours)
+        return;
     const struct serving_metrics m = metrics_of(c, r);
-    bool is_due = (arrivals_n_hours(r->arrivals) > 0 || m.rate > 0) &&
-                  c->solver.services != SERVICE_AUTOSCALE &&
+    bool is_due = (n_hours > 0 || m.rate > 0) && c->solver.services != SERVICE_AUTOSCALE &&
                   !job_is_over(c->ledger->state.jobs[r->id]);
     if (is_due && c->on_table_due)
         c->on_table_due(c->owner, r->id);

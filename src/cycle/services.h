@@ -21,6 +21,7 @@
 struct arena;
 struct cycle;
 struct err;
+struct measurement;
 struct plan;
 struct served;
 struct service_view;
@@ -43,8 +44,8 @@ void services_destroy(struct services *s);
 /* One for each of the state's services, in that order, in 'a'; NULL: there are none. */
 const struct service_view *services_views(struct cycle *c, struct arena *a);
 
-/* What a replica did; 'job' is its id. */
-void services_hear(struct cycle *c, int job, const struct served *seen);
+/* What a replica did; 'job' is its id. True: a measurement is in 'out', to be learned from. */
+bool services_hear(struct cycle *c, int job, const struct served *seen, struct measurement *out);
 
 /* After a plan's orders were given: replicas that it wants more or less. */
 int services_act(struct cycle *c, const struct snapshot *s, const struct plan *p, struct err *e);

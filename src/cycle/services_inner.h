@@ -5,10 +5,21 @@
 #include <stdint.h>
 
 #include "cycle/services.h"
+#include "estimate/serving.h"
 #include "serve/arrivals.h"
 #include "serve/capacity.h"
 #include "serve/counted.h"
 #include "serve/demand.h"
+
+/* What a replica did since nothing has changed around it: its neighbour, its power limit. */
+struct served_window {
+    int job;
+    int beside;    // the neighbour, a job; -1: none
+    int limit_w;
+    double from_s, to_s;
+    double least_s;    // it is learned from once it is so long
+    struct serving_seen sum;
+};
 
 struct service_record {
     int id;    // of the service
@@ -21,6 +32,7 @@ struct service_record {
     double minute_s;    // what follows is since then
     double requests, late;
     double guard, guard_until_s;    // requests/s that the guard asks for
+    double replayed_s;              // when the guard last replayed what came
     double asked;                   // the demand at the last look
     double sum_requests, sum_late;
     double heard_s;
@@ -30,11 +42,15 @@ struct service_record {
     int *replicas;    // (n_replicas) ids, of those that are not over when last looked at
     int n_replicas, cap_replicas;
     int next_replica;                // number of the next one
+    struct served_window *windows;    // (n_windows) of its replicas, but for some that are over
+    int n_windows, cap_windows;
     struct service_route *routes;    // (n_routes) as they were told
     int n_routes, cap_routes;
     double saved_s;         // when its arrivals were last written; NaN: never
     double saved_hour_s;    // hours that begin before this are on disk as they stay
 };
+
+struct measurement;
 
 struct services {
     struct service_record *records;    // as the state's services
@@ -50,5 +66,9 @@ struct service_record *services_record(const struct cycle *c, int service);
 
 /* Get to know services and replicas that are new in the state. */
 void services_meet(struct cycle *c);
+
+/* What a replica says of its batches, as a measurement; false: not yet, or it tells nothing. */
+bool services_learn(struct cycle *c, struct service_record *r, int job, const struct served *seen,
+                    struct measurement *out);
 
 #endif

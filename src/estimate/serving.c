@@ -265,23 +265,35 @@ struct serving_estimate estimate_serving(const struct estimator *e, int workload
 /* What another batch does is known by the line: so much of the way is in doubt. */
 #define WAY_SD 0.2
 
+/* A neighbour that is at work for less than this part of the time tells little of itself. */
+#define BUSY_LEAST 0.3
+
+static double step_s(const struct serving_estimate *is, double batch)
+{
+    return exp(is->ln_t0) + exp(is->ln_a) * batch;
+}
+
 bool serving_measure(const struct estimator *e, int workload, int type, int neighbour,
                      const struct serving_seen *seen, struct measurement *out)
 {
     double batch = seen->n_requests / seen->n_batches, tau_s = seen->busy_s / seen->n_batches;
-    double top = fmax(e->catalog->workloads[workload].batch, 1);    // of NaN and 1, 1
+    double busy = neighbour < 0 ? 1 : fmin(seen->beside_busy, 1);
 
     if (!(seen->n_batches >= BATCHES_LEAST) || !(tau_s > 0) || !isfinite(tau_s) ||
-        !(batch >= 1 && batch <= top * (1 + 1e-9)))
+        !(batch >= 1 && batch < 1e6) || !(busy >= BUSY_LEAST))
         return false;
+    if (busy < 1) {
+        struct serving_estimate alone = estimate_serving(e, workload, type, -1);
+        double alone_s = step_s(&alone, batch);
+        tau_s = fmax(alone_s + (tau_s - alone_s) / busy, tau_s / 2);
+    }
     int last = n_rungs(&e->catalog->workloads[workload]) - 1, rung = (int)lround(log2(batch));
     rung = rung < last ? rung : last;
     int at = rung_of(e, workload, rung);
     if (at < 0)
         return false;
     struct serving_estimate is = estimate_serving(e, workload, type, neighbour);
-    double t0 = exp(is.ln_t0), a = exp(is.ln_a);
-    double way = log((t0 + a * (1 << rung)) / (t0 + a * batch));
+    double way = log(step_s(&is, 1 << rung) / step_s(&is, batch));
     *out = (struct measurement){
         .key = { .workload = at,
                  .gpu_type = type,
@@ -290,7 +302,8 @@ bool serving_measure(const struct estimator *e, int workload, int type, int neig
         .fits = true,
         .throughput = 1 / (tau_s * exp(way)),
         .watts = NAN,
-        .noise = hypot(hypot(READING_NOISE, BATCH_SD / sqrt(seen->n_batches)), WAY_SD * way),
+        .noise =
+            hypot(hypot(READING_NOISE, BATCH_SD / sqrt(seen->n_batches)), WAY_SD * way) / busy,
     };
     return true;
 }

@@ -66,11 +66,13 @@ void serving_cautious(const struct serving_estimate *is, double z, double *t0_s,
 /* What a replica did in a time in which nothing changed around it. */
 struct serving_seen {
     double n_requests, n_batches, busy_s;
+    double beside_busy;    // part of the time that its neighbour was at work; 1: always
 };
 
 /* That as a measurement of the rung nearest to the mean batch, for catalog_record or refine_take.
- * (A step is linear in its batch, so the mean step is that of the mean batch.) False: it tells
- * nothing: too few batches, or numbers that no server of such batches can have.
+ * (A step is linear in its batch, so the mean step is that of the mean batch.) Beside one that is
+ * at work for part of the time, what it does to the step is brought to all of the time. False: it
+ * tells nothing: too few batches, a neighbour that hardly works, or numbers that no server has.
  */
 bool serving_measure(const struct estimator *e, int workload, int type, int neighbour,
                      const struct serving_seen *seen, struct measurement *out);

@@ -17,7 +17,6 @@
 #define HOLD_S 7200.0        // how long a busy slot is remembered, at least
 #define HOLD_MAX_S 86400.0
 
-#define RECENT_S 300.0         // what the guard replays
 #define GUARD_STEP (4.0 / 3)
 
 enum { RECENT_MAX = 200000 };
@@ -104,7 +103,7 @@ bool guard_is_short(const struct arrivals *a, double now_s, const struct guard_p
 {
     double *at_s = heap_array(3 * RECENT_MAX, sizeof *at_s), total = 0, below = 0;
     double *chance = at_s + RECENT_MAX, *part = chance + RECENT_MAX, late = 0;
-    int n_all = arrivals_recent(a, now_s - RECENT_S, now_s, at_s, RECENT_MAX);
+    int n_all = arrivals_recent(a, now_s - GUARD_RECENT_S, now_s, at_s, RECENT_MAX);
     struct rng rng;
 
     if (n_all > RECENT_MAX)
@@ -116,7 +115,7 @@ bool guard_is_short(const struct arrivals *a, double now_s, const struct guard_p
         total += p[k].weight;
     for (int k = 0; k < n && total > 0; k++) {
         const double to = k + 1 < n ? below + p[k].weight / total : 1;
-        const struct replay r = { part, split(at_s, chance, n_all, below, to, part), RECENT_S };
+        const struct replay r = { part, split(at_s, chance, n_all, below, to, part), GUARD_RECENT_S };
 
         late += batching_late(&r, p[k].t0_s, p[k].a_s, max_batch, latency_s, r.n);
         below = to;

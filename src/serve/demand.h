@@ -39,6 +39,8 @@ struct guard_place {
 /* What a minute of all replicas was; whether it had more than 1 % late (and more than one). */
 bool guard_minute_is_late(double n_requests, double n_late);
 
+#define GUARD_RECENT_S 300.0    // what the guard replays
+
 /* Whether the last five minutes, split at random by weight ('seed') onto these places, would have
  * had more than 1 % late.
  */

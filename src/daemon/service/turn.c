@@ -20,6 +20,7 @@
 #include "daemon/service/inner.h"
 #include "daemon/service/upkeep.h"
 #include "daemon/submit/submit.h"
+#include "estimate/serving.h"
 #include "monitor/energy.h"
 #include "monitor/monitor.h"
 #include "monitor/watch.h"
@@ -251,6 +252,18 @@ int service_add_workload(struct service *s, const struct workload *w, int *index
     return turn_result(s, rc, e);
 }
 
+/* Batches of a server at which its steps will be measured. */
+static int meet_server(struct service *s, int workload, struct err *e)
+{
+    int n = s->base.catalog.n_workloads, rc = service_begin(s, e);
+
+    if (rc == 0)
+        rc = serving_meet(&s->base.catalog, workload, e);
+    for (; n < s->base.catalog.n_workloads; n++)
+        record_workload(s->record, &s->base.catalog.workloads[n]);
+    return turn_result(s, rc, e);
+}
+
 int service_install(struct service *s, const struct cluster *cl, struct err *e)
 {
     service_commit(s);
@@ -270,6 +283,8 @@ int service_submit(struct service *s, struct submit *want, int *job, struct err 
 
     if (want->is_new_workload)
         rc = service_add_workload(s, &want->workload, &want->spec.workload, e);
+    if (rc >= 0 && want->spec.kind == JOB_SERVICE)
+        rc = meet_server(s, want->spec.workload, e);
     if (rc < 0)
         return rc;
     struct event ev = { .kind = EVENT_JOB_SUBMITTED,

@@ -328,6 +328,7 @@ static int serve(const struct service_terms *terms)
 /* In ten minutes, in which it tells of 'n' requests now and then. */
 static struct service_now after_ten_minutes(int replica, double n, double late)
 {
+    struct measurement m;
     struct served s = { .is_ready = true, .n_requests = n, .n_late = late, .n_queued = NAN };
     struct service_now now;
     struct err e = { 0 };
@@ -335,7 +336,7 @@ static struct service_now after_ten_minutes(int replica, double n, double late)
     for (int i = 0; i < 61; i++) {
         s.from_s = stage.clock.t_s;
         s.to_s = stage.clock.t_s += 10;
-        services_hear(&cycle, replica, &s);
+        services_hear(&cycle, replica, &s, &m);
         ck_assert_int_eq(services_tick(&cycle, &e), 0);
     }
     ck_assert(services_now(&cycle, 0, &now));
@@ -364,6 +365,7 @@ TEST(a_service_that_only_counts_has_a_table_by_its_metrics)
 
 TEST(lengths_that_replicas_tell_are_there_for_the_next_table)
 {
+    struct measurement m;
     static const struct service_terms terms = { .latency_s = 50, .max_batch = 8 };
     const int replica = serve(&terms);
     struct served s = { .is_ready = true,
@@ -382,9 +384,9 @@ TEST(lengths_that_replicas_tell_are_there_for_the_next_table)
         lengths_add(s.lengths.prompt, 900);
         lengths_add(s.lengths.output, 70);
     }
-    services_hear(&cycle, replica, &s);
+    services_hear(&cycle, replica, &s, &m);
     s.has_lengths = false;
-    services_hear(&cycle, replica, &s);
+    services_hear(&cycle, replica, &s, &m);
     stage.clock.t_s = 3700;
     ck_assert_int_eq(services_tick(&cycle, &e), 0);
     struct table_build *b = services_table_begin(&cycle, 0);

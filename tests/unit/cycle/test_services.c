@@ -90,6 +90,8 @@ static struct service_now seen_now(void)
 /* So many requests in the second that is over. */
 static void hear(double n_requests, double n_late, bool is_false)
 {
+    struct measurement m;
+
     now.t_s += 1;
     services_hear(&cycle, REPLICA,
                   &(struct served){ .is_ready = true,
@@ -100,7 +102,71 @@ static void hear(double n_requests, double n_late, bool is_false)
                                     .n_batches = NAN,
                                     .busy_s = NAN,
                                     .n_queued = NAN,
-                                    .is_false = is_false });
+                                    .is_false = is_false },
+                  &m);
+}
+
+/* Ten batches of 'batch' a second, 50 ms each: for how many seconds until they are learned from; -1:
+ * not within an hour.
+ */
+static int seconds_to_learn(double batch, struct measurement *m)
+{
+    for (int i = 1; i <= 3600; i++) {
+        now.t_s += 1;
+        if (services_hear(&cycle, REPLICA,
+                          &(struct served){ .is_ready = true,
+                                            .from_s = now.t_s - 1,
+                                            .to_s = now.t_s,
+                                            .n_requests = 10 * batch,
+                                            .n_late = 0,
+                                            .n_batches = 10,
+                                            .busy_s = 0.5,
+                                            .n_queued = NAN },
+                          m))
+            return i;
+    }
+    return -1;
+}
+
+static void serve(void)
+{
+    struct err e = { 0 };
+
+    happen(EVENT_JOB_STARTED);
+    happen(EVENT_REPLICA_READY);
+    ck_assert_int_eq(services_tick(&cycle, &e), 0);
+}
+
+TEST(batches_are_learned_from_at_once_and_then_ever_later)
+{
+    struct measurement m;
+
+    serve();
+    ck_assert_int_eq(seconds_to_learn(8, &m), 61);    // the first second tells what was before
+    ck_assert_double_eq_tol(m.throughput, 20, 1e-9);
+    ck_assert(m.key.neighbour == -1 && m.key.workload == 0 && m.duration_s == 60);
+    ck_assert_int_eq(seconds_to_learn(8, &m), 120);
+    ck_assert_int_eq(seconds_to_learn(8, &m), 240);
+}
+
+TEST(larger_batches_than_it_makes_teach_nothing)
+{
+    struct measurement m;
+
+    serve();
+    ck_assert_int_eq(seconds_to_learn(9, &m), -1);
+}
+
+TEST(a_neighbour_begins_another_window)
+{
+    struct measurement m;
+
+    serve();
+    ck_assert_int_eq(seconds_to_learn(8, &m), 61);
+    submit(JOB_REPLICA);
+    world.ledger.state.jobs[REPLICA + 1]->spec.gpu = world.ledger.state.jobs[REPLICA]->spec.gpu;
+    happen_to(REPLICA + 1, EVENT_JOB_STARTED);
+    ck_assert_int_eq(seconds_to_learn(8, &m), -1);    // which says nothing of how busy it is
 }
 
 TEST(a_restart_reckons_with_a_replica_that_waits)

@@ -50,7 +50,7 @@ static double tau_at(struct serving_estimate is, double batch)
 /* A thousand batches of the mean size, in steps of t0 + a b. */
 static void see(int type, int neighbour, double batch, double t0, double a)
 {
-    const struct serving_seen seen = { 1000 * batch, 1000, 1000 * (t0 + a * batch) };
+    const struct serving_seen seen = { 1000 * batch, 1000, 1000 * (t0 + a * batch), 1 };
     struct measurement m;
     struct err e = { 0 };
 
@@ -169,14 +169,13 @@ static const struct {
     const char *name;
     struct serving_seen seen;
 } nonsense[] = {
-    { "nothing", { 0, 0, 0 } },
-    { "a few batches", { 9, 9, 1 } },
-    { "fewer requests than batches", { 10, 100, 1 } },
-    { "larger batches than it makes", { 4000, 100, 1 } },
-    { "no time", { 100, 100, 0 } },
-    { "time that runs backwards", { 100, 100, -1 } },
-    { "nobody said", { NAN, NAN, NAN } },
-    { "for ever", { 100, 100, INFINITY } },
+    { "nothing", { 0, 0, 0, 1 } },
+    { "a few batches", { 9, 9, 1, 1 } },
+    { "fewer requests than batches", { 10, 100, 1, 1 } },
+    { "no time", { 100, 100, 0, 1 } },
+    { "time that runs backwards", { 100, 100, -1, 1 } },
+    { "nobody said", { NAN, NAN, NAN, 1 } },
+    { "for ever", { 100, 100, INFINITY, 1 } },
 };
 
 EACH(numbers_that_no_server_has_tell_nothing, nonsense)
@@ -185,6 +184,29 @@ EACH(numbers_that_no_server_has_tell_nothing, nonsense)
 
     ck_assert_msg(!serving_measure(&w.est, S, V100, -1, &nonsense[_i].seen, &m), "%s",
                   nonsense[_i].name);
+}
+
+static const struct {
+    const char *name;
+    double busy;
+    bool tells;
+} busy[] = {
+    { "a neighbour at work all the time", 1, true },
+    { "one that is for half of it counts as if it always were", 0.5, true },
+    { "one that hardly works tells nothing", 0.1, false },
+};
+
+EACH(what_a_neighbour_does_is_brought_to_all_of_the_time, busy)
+{
+    struct serving_estimate alone = estimate_serving(&w.est, S, V100, -1);
+    double tau = tau_at(alone, 8), seen_s = tau * (1 + 0.4 * busy[_i].busy);
+    const struct serving_seen seen = { 8000, 1000, 1000 * seen_s, busy[_i].busy };
+    struct measurement m;
+
+    ck_assert_msg(serving_measure(&w.est, S, V100, S, &seen, &m) == busy[_i].tells, "%s",
+                  busy[_i].name);
+    if (busy[_i].tells)
+        ck_assert_double_eq_tol(1 / m.throughput, 1.4 * tau, 1e-6 * tau);
 }
 
 /* ---- neighbours ---- */
