@@ -32,14 +32,16 @@ static struct steps whole(const struct capacity *c, struct steps t)
     return t;
 }
 
-/* As people do who go by utilisation. */
+/* As people do who go by utilisation: a free server takes what is there, so that it is busy for that
+ * part of the time with requests one by one; a language model's is how many run, of those that can.
+ */
 static double by_busy_share(const struct service_view *v, struct steps t)
 {
     const struct serving *s = &v->capacity->spec;
     const struct steps w = whole(v->capacity, t);
-    int most = s->max_batch;
+    int n = s->is_llm ? s->max_running : 1;
 
-    return t.t0_s + t.a_s <= s->latency_s ? v->busy_most * most / (w.t0_s + w.a_s * most) : 0;
+    return t.t0_s + t.a_s <= s->latency_s ? v->busy_most * n / (w.t0_s + w.a_s * n) : 0;
 }
 
 double place_capacity(const struct estimator *e, const struct service_view *v, int workload,
@@ -56,6 +58,16 @@ double place_capacity(const struct estimator *e, const struct service_view *v, i
         return mu;
     return serving_is_safe(e, workload, type, neighbour, c->spec.latency_s, NAN, SERVING_Z) ? mu
                                                                                             : 0;
+}
+
+#define TRIAL_SHARE 1e-4
+
+double place_trial(const struct estimator *e, const struct service_view *v, int workload, int type)
+{
+    struct serving_estimate s = estimate_serving(e, workload, type, -1);
+    struct steps t = whole(v->capacity, steps_of(&s, 0));
+
+    return TRIAL_SHARE / (t.t0_s + t.a_s);
 }
 
 /* Batches grow with the load, as long as they can. */

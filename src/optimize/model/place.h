@@ -15,6 +15,11 @@ struct service_view;
 double place_capacity(const struct estimator *e, const struct service_view *v, int workload,
                       int type, int neighbour);
 
+/* What is counted on where no place holds anything for sure, so that there is one replica to serve
+ * and to learn from: next to nothing, most where a request is answered soonest.
+ */
+double place_trial(const struct estimator *e, const struct service_view *v, int workload, int type);
+
 /* The part of the time in which a replica is at work that is sent 'rate' requests/s. */
 double place_busy(const struct estimator *e, const struct service_view *v, int workload, int type,
                   double rate);
