@@ -37,7 +37,7 @@ struct sim {
     int next_arrival;
 
     struct sim_service *services;    // (n_services of the trace)
-    int next_service;
+    double training_work;            // as of when the last service ended; NaN: one lives
 
     uint64_t decided_version;    // of the state, after the last decision
     double decided_s;            // when that was; -INFINITY: never
@@ -62,5 +62,8 @@ int sim_services_turn(struct sim *s, struct err *e);
 
 /* Do any live, or are still to come? */
 bool sim_services_live(const struct sim *s);
+
+/* What was trained beside them, until the last one ended: seconds alone on the reference GPU. */
+double sim_training_work(const struct sim *s);
 
 #endif

@@ -75,11 +75,35 @@ static int come(struct sim *s, struct sim_service *v, struct err *e)
     return 0;
 }
 
+bool sim_services_live(const struct sim *s)
+{
+    for (int i = 0; i < s->options.trace->n_services; i++)
+        if (!s->services[i].is_ended)
+            return true;
+    return false;
+}
+
+double sim_training_work(const struct sim *s)
+{
+    double sum = 0;
+
+    if (!isnan(s->training_work))
+        return s->training_work;
+    for (int i = 0; i < s->next_arrival; i++) {
+        struct world_outcome f;
+        world_job_outcome(s->world, s->ids[i], &f);
+        sum += f.is_inference ? 0 : f.work_s;
+    }
+    return sum;
+}
+
 static int go(struct sim *s, struct sim_service *v, struct err *e)
 {
     const struct event ev = { .kind = EVENT_JOB_CANCELLED, .time_s = s->clock.t_s, .job = v->id };
 
     v->is_ended = true;
+    if (!sim_services_live(s))
+        s->training_work = sim_training_work(s);
     world_end_service(s->world, v->id);
     return ledger_append(&s->ledger, &ev, 1, e);
 }
@@ -94,14 +118,6 @@ double sim_services_next_s(const struct sim *s)
             next_s = fmin(next_s, v->id < 0 ? v->from->at_s : service_arrivals_end_s(v->requests));
     }
     return fmax(next_s, s->clock.t_s);
-}
-
-bool sim_services_live(const struct sim *s)
-{
-    for (int i = 0; i < s->options.trace->n_services; i++)
-        if (!s->services[i].is_ended)
-            return true;
-    return false;
 }
 
 int sim_services_turn(struct sim *s, struct err *e)
@@ -188,7 +204,7 @@ static void on_plan(void *self, const struct lowered *asked, const struct plan *
 }
 
 /* Tables of weeks of twenty services would take longer than all that they serve. */
-#define TABLE_S (4 * 3600.0)
+#define TABLE_S (12 * 3600.0)
 
 /* A language model writes text; of another server nobody knows what a prompt costs. */
 static int check_kind(const struct sim *s, const struct sim_service *v, struct err *e)
@@ -209,6 +225,7 @@ int sim_services_open(struct sim *s, struct err *e)
     const struct trace *t = s->options.trace;
     int rc = 0;
 
+    s->training_work = NAN;
     if (t->n_services == 0)
         return 0;
     s->services = ARENA_ARRAY(&s->arena, struct sim_service, (size_t)t->n_services);

@@ -653,8 +653,6 @@ static void count_job(const struct sim *s, int job, struct sim_result *out,
         return;
     end_s = isnan(f.end_s) ? s->clock.t_s : f.end_s;
     out->work_s += f.work_s;
-    if (!f.is_inference)
-        out->training_work += f.work_s;
     if (f.has_promise) {
         t->promised_s += end_s - f.submit_s;
         t->kept_s += f.kept_s;
@@ -703,8 +701,7 @@ static void count_services(struct sim *s, struct sim_result *out)
     out->p99_s = f.p99_s;
     out->interruptions = f.n_hours > 0 ? f.n_interruptions : nothing;
     out->starts_per_service_day = f.lived_s > 0 ? f.n_starts / (f.lived_s / DAY_S) : nothing;
-    if (f.n_hours == 0)
-        out->training_work = nothing;
+    out->training_work = f.n_hours > 0 ? sim_training_work(s) : nothing;
 }
 
 void sim_result(struct sim *s, struct sim_result *out)

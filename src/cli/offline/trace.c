@@ -28,6 +28,9 @@ static const char help[] =
     "      --load L                         offered work over the cluster's capacity; 0.6\n"
     "      --rate R                         or: jobs per hour\n"
     "      --inference F, --gangs F         shares of servers and of jobs on 2 or 4 GPUs; 0\n"
+    "      --services N                     services with a promised latency beside them; 0\n"
+    "      --service-rate R, --days D       requests/s of each, at the median, and for how\n"
+    "                                       long; 10 and 7\n"
     "  trace import gavel FILE           Gavel's traces (--member M inside a tar)\n"
     "  trace import philly FILE          Microsoft's Philly, timestamp,duration,num_gpus,...\n"
     "  trace import alibaba FILE         Alibaba's openb pod list\n"
@@ -56,9 +59,9 @@ static struct options {
     const char *verb, *kind, *input;
     const char *cluster, *truth, *reference, *member, *out;
     const char *workload, *ttft, *tpot, *arrivals;
-    long n_jobs, seed, max_gpus;
-    double load, rate, inference, gangs;
-} given = { .seed = 1 };
+    long n_jobs, seed, max_gpus, n_services;
+    double load, rate, inference, gangs, service_rate, days;
+} given = { .seed = 1, .service_rate = 10, .days = 7 };
 
 static const struct cmd_option options[] = {
     CMD_TEXT("cluster", given.cluster),
@@ -77,6 +80,9 @@ static const struct cmd_option options[] = {
     CMD_TEXT("tpot", given.tpot),
     CMD_WHOLE("max-gpus", given.max_gpus, 1, SERVICE_GPUS_MOST),
     CMD_TEXT("arrivals", given.arrivals),
+    CMD_WHOLE("services", given.n_services, 0, 10000),
+    CMD_NUMBER("service-rate", given.service_rate, 1e-3, 1e5),
+    CMD_NUMBER("days", given.days, 1e-3, 366),
 };
 
 static int import_nodes(const struct options *o, struct arena *a, const struct trace_import *in,
@@ -124,8 +130,9 @@ static int check_import(const struct options *o)
                           o->kind);
     if (o->input == NULL)
         return cmd_misuse(&cmd_trace, "say which file to import");
-    if (o->load > 0 || o->rate > 0 || o->inference > 0 || o->gangs > 0)
-        return cmd_misuse(&cmd_trace, "--load, --rate, --inference, --gangs are for 'generate'");
+    if (o->load > 0 || o->rate > 0 || o->inference > 0 || o->gangs > 0 || o->n_services > 0)
+        return cmd_misuse(&cmd_trace, "--load, --rate, --inference, --gangs and --services are for "
+                                      "'generate'");
     return 0;
 }
 
@@ -185,6 +192,10 @@ static int generate(const struct options *o, struct arena *a, struct err *e)
         .gangs = o->gangs,
         .seed = (uint64_t)o->seed,
     };
+    const struct trace_generate_services served = { .n_services = (int)o->n_services,
+                                                    .rate = o->service_rate,
+                                                    .end_s = o->days * 86400,
+                                                    .seed = (uint64_t)o->seed };
     struct trace_draw draw;
     struct cluster cl;
     struct ground g;
@@ -194,6 +205,8 @@ static int generate(const struct options *o, struct arena *a, struct err *e)
     int rc = trace_draw_init(&draw, a, &g.truth, &cl, o->reference, how.seed, e);
     if (rc == 0)
         rc = trace_generate(a, &how, &draw, &cl, &t, e);
+    if (rc == 0 && served.n_services > 0)
+        trace_generate_services(a, &served, &draw, &t);
     if (rc == 0)
         rc = put_trace(o, &t, "gogh trace generate", e);
     ground_close(&g);

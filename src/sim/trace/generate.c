@@ -246,7 +246,7 @@ static void generate_service(struct trace_draw *d, const struct trace_generate_s
     const double load_s = rng_between(r, 20, 100);
 
     s->workload = d->truth->catalog->workloads[w].name;
-    s->rate = fmin(wanted, 2 * FULL_SHARE * full);
+    s->rate = fmin(wanted, 5 * FULL_SHARE * full);
     s->latency_s = slack * (alone.t0_s + alone.a_s);
     s->max_batch = SERVICE_BATCH_MAX;
     s->max_gpus = SERVICE_GPUS_MAX;
