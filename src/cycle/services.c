@@ -37,6 +37,9 @@
 #define HOLD_LOADS 10.0
 #define HOLD_LEAST_S 1800.0
 
+/* Nobody is put elsewhere to save energy sooner than this after the service's last start. */
+#define MOVE_EVERY_S 14400.0
+
 /* After a failure the next start waits: a second, then twice as long each time, up to five minutes.
  * Who served this long has not failed to start; being ready is not enough, nor that others are.
  */
@@ -46,8 +49,8 @@
 /* Of a replica that loads for more than twice as long as it should, and a minute. */
 #define NOT_READY "it did not become ready in time"
 
-/* The guard's word holds for this long; the forecast remembers what it saw for longer. A minute that
- * is late is not waited for to its end; of less than this, the rate says little.
+/* The guard's word holds for this long; the forecast remembers what it saw for longer. A late minute
+ * is not waited for to its end; of less than this, the rate says little.
  */
 #define GUARD_S 1800.0
 #define GUARD_LEAST_S 10.0
@@ -154,6 +157,7 @@ void services_meet(struct cycle *c)
             continue;
         r->next_replica =
             j->spec.replica >= r->next_replica ? j->spec.replica + 1 : r->next_replica;
+        r->started_s = fmax(r->started_s, j->spec.submit_s);
         if (job_is_over(j))
             continue;
         GROW(r->replicas, r->n_replicas, r->cap_replicas);
@@ -217,8 +221,11 @@ static struct service_view view_of(const struct cycle *c, const struct service_r
 {
     return (struct service_view){
         .demand = demand_of(c, r, clock_now_s(&c->clock)),
+        .max_gpus = c->ledger->state.jobs[r->id]->spec.max_gpus,
         .load_s = load_s_of(c, r),
         .hold_s = hold_s_of(c, r),
+        .may_move = !c->ledger->state.jobs[r->id]->spec.terms->is_unmoved &&
+                    clock_now_s(&c->clock) >= r->started_s + MOVE_EVERY_S,
         .capacity = &r->capacity,
         .z = c->solver.services == SERVICE_AUTOSCALE ? 0 : SERVICE_Z,    // that one measures
         .busy_most = c->solver.services == SERVICE_AUTOSCALE ? AUTOSCALE_BUSY : 0,

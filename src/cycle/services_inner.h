@@ -42,6 +42,7 @@ struct service_record {
     int *replicas;    // (n_replicas) ids, of those that are not over when last looked at
     int n_replicas, cap_replicas;
     int next_replica;                // number of the next one
+    double started_s;                // when the last one was submitted
     struct served_window *windows;    // (n_windows) of its replicas, but for some that are over
     int n_windows, cap_windows;
     struct service_route *routes;    // (n_routes) as they were told

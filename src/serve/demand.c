@@ -115,7 +115,8 @@ bool guard_is_short(const struct arrivals *a, double now_s, const struct guard_p
         total += p[k].weight;
     for (int k = 0; k < n && total > 0; k++) {
         const double to = k + 1 < n ? below + p[k].weight / total : 1;
-        const struct replay r = { part, split(at_s, chance, n_all, below, to, part), GUARD_RECENT_S };
+        const int n_here = split(at_s, chance, n_all, below, to, part);
+        const struct replay r = { part, n_here, GUARD_RECENT_S };
 
         late += batching_late(&r, p[k].t0_s, p[k].a_s, max_batch, latency_s, r.n);
         below = to;

@@ -23,8 +23,10 @@ struct service_view {
     double demand;    // requests/s that it shall be ready for
     double coming;    // requests/s of replicas that are submitted and do not run yet
     int n_coming;
+    int max_gpus;                       // replicas that it may have
     double load_s;                      // from a replica's start until it is ready
     double hold_s;                      // so long it stays then, at the least
+    bool may_move;                      // a replica may be put elsewhere to save energy
     const struct capacity *capacity;    // requests/s of a place (serve/capacity.h)
     double z;    // what is believed of step times is taken so many standard deviations longer
     double busy_most;    // instead: a place holds what keeps it busy for this part; 0: the table

@@ -26,13 +26,26 @@
  */
 #define SERVICE_PAY_S 120.0
 
+/* Who holds its demand and is not to move comes nowhere: above all that others lack. Each would make
+ * room for the next, and none of the moves would be done before the next plan.
+ */
+#define SERVICE_STAY_W 1e9
+
+/* Where all replicas that a service may have would hold less than this part of its demand, none
+ * comes: it would hold a GPU for next to nothing.
+ */
+#define PLACE_LEAST 0.25
+
 /* Waking a GPU for it is paid back within this long. */
 #define SERVICE_WAKE_S 7200.0
 
 static double capacity_at(const struct lowering *l, int kind, int type, int beside)
 {
-    return place_capacity(l->est, l->view_of[kind], l->workload_of[kind], l->type_of[type],
-                          beside < 0 ? -1 : l->workload_of[beside]);
+    const struct service_view *v = l->view_of[kind];
+    double mu = place_capacity(l->est, v, l->workload_of[kind], l->type_of[type],
+                               beside < 0 ? -1 : l->workload_of[beside]);
+
+    return mu * v->max_gpus >= PLACE_LEAST * v->demand ? mu : 0;
 }
 
 /* Does no place hold anything for sure? */
@@ -75,11 +88,10 @@ static double service_short_w(const struct job_spec *s)
     return SERVICE_SHORT_W * fmin(lower_weight(s), SERVICE_WEIGHT_MOST);
 }
 
-/* What a replica holds where it is, beside whom it is. */
-static double held_by(const struct lowering *l, int job)
+/* What a replica holds on its GPU, beside whom it is: a job of its own, or one of a service's. */
+static double held_on(const struct lowering *l, int job, int gpu)
 {
-    const struct snapshot_job *sj = &l->snapshot->jobs[job];
-    const struct snapshot_gpu *g = &l->snapshot->gpus[sj->gpus[0]];
+    const struct snapshot_gpu *g = &l->snapshot->gpus[gpu];
     double least = INFINITY;
 
     for (int i = -1; i < g->n_jobs; i++) {
@@ -96,7 +108,7 @@ static void lower_replica(struct lowering *l, int job)
 {
     const struct snapshot_job *sj = &l->snapshot->jobs[job];
     struct problem_job *j = &l->problem->jobs[job];
-    double held = sj->is_leaving ? 0 : held_by(l, job);
+    double held = sj->is_leaving ? 0 : held_on(l, job, sj->gpus[0]);
 
     j->is_fixed = true;
     j->need = held;
@@ -126,9 +138,13 @@ static void lower_service(struct lowering *l, int job)
         const struct snapshot_job *r = &l->snapshot->jobs[i];
         if (r->spec->kind != JOB_REPLICA || r->spec->service != sj->id || r->is_leaving)
             continue;
-        held += held_by(l, i);
+        held += held_on(l, i, r->gpus[0]);
         n_fixed++;
     }
+    double loose = 0;
+    for (int i = 0; i < sj->n_held; i++)
+        loose += held_on(l, job, sj->gpus[i]);
+    bool may_come = sj->service->may_move || held + loose < sj->service->demand;
     int most = is_on_trial(l, j->kind) ? 1 : sj->spec->max_gpus, room = most - n_fixed;
     j->form = FORM_SPREAD;
     j->n_max = room > j->n_present ? room : j->n_present;
@@ -139,7 +155,7 @@ static void lower_service(struct lowering *l, int job)
     j->wake_rate = 1 / SERVICE_WAKE_S;
     j->late_w = 0;
     j->move_w = 0;
-    j->start_w = start_w(l, sj, j->kind);
+    j->start_w = may_come ? start_w(l, sj, j->kind) : SERVICE_STAY_W;
     if (j->n_max == 0 || (!(j->need > 0) && j->n_present == 0)) {
         j->name = NULL;    // those that stay are enough, or all that it may have
         j->cannot = WAIT_NOT;

@@ -32,8 +32,8 @@ static struct steps whole(const struct capacity *c, struct steps t)
     return t;
 }
 
-/* As people do who go by utilisation: a free server takes what is there, so that it is busy for that
- * part of the time with requests one by one; a language model's is how many run, of those that can.
+/* As people do who go by utilisation: a free server takes what is there, so that it is busy for this
+ * part of the time with requests one by one; of a language model it is how many run.
  */
 static double by_busy_share(const struct service_view *v, struct steps t)
 {
