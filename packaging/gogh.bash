@@ -86,7 +86,7 @@ _gogh_words() {
         options+=' --truth --reference --seed --out --jobs'
         case "$2" in
         '' | -*) options+=' generate import' ;;
-        generate) options+=' --cluster --load --rate --inference --gangs' ;;
+        generate) options+=' --cluster --load --rate --inference --gangs --services --service-rate --days' ;;
         import)
             options+=' gavel philly alibaba alibaba-nodes azure --member'
             options+=' --workload --ttft --tpot --max-gpus --arrivals'
@@ -170,7 +170,7 @@ _gogh() {
     --db | --truth | --known | --cluster | --trace | --sacct | --out | --arrivals | --jobs-out | --journal | --isolated | --dump | --check | --data) ;;
     --watts) [ "$command" = optimize ] && words=$(_gogh_words optimize) ;;
     --seed | --jobs | --load | --rate | --until | --seconds | --runs | --batch | --beside | --workload) return ;;
-    --inference | --gangs | --member | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;
+    --inference | --gangs | --services | --service-rate | --days | --member | --about | --measurements | --site-cells | --seeds | --threads | --jobs-parallel) return ;;
     --rows)
         words='small30 small100 500 10000 changed 50000 1000kinds three overload events growth references per-gpu gavel pop greedy'
         [[ $verb != serve ]] || words='submit list reports restart memory arrivals slurm'

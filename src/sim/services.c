@@ -7,11 +7,15 @@
 
 #include "base/err.h"
 #include "estimate/serving.h"
+#include "serve/continuous.h"
 #include "sim/inner.h"
 #include "sim/trace/arrivals.h"
 #include "sim/trace/trace.h"
 #include "sim/world/truth.h"
 #include "sim/world/world.h"
+
+#define PEAK_SLOT_S 300.0
+#define PEAK_OF_S (7 * 86400.0)
 
 struct sim_service {
     const struct trace_service *from;
@@ -21,14 +25,31 @@ struct sim_service {
     bool is_ended;
 };
 
-/* The most that is to be expected in any five minutes of a week: what its owner says. */
-static double peak_of(const struct sim_service *v)
+/* The busiest five minutes of its first week, in requests/s: what an owner says who has seen one.
+ * Requests are drawn once for this, and once more as they come.
+ */
+static int peak_of(const struct sim *s, const struct sim_service *v, double *peak, struct err *e)
 {
-    double most = 0;
+    struct service_arrivals *all;
+    struct llm_request some[256];
+    struct arena a;
+    double slot = 0, n = 0, most = 0;
 
-    for (double at_s = 0; at_s < 7 * 86400; at_s += 300)
-        most = fmax(most, service_arrivals_rate(v->requests, v->from->at_s + at_s));
-    return fmax(most, v->from->rate);
+    arena_init(&a);
+    int rc = service_arrivals_open(&a, s->options.trace->name, v->from, &all, e), got;
+    while (rc == 0 && (got = service_arrivals_next(all, some, 256)) > 0) {
+        for (int i = 0; i < got; i++) {
+            double at = floor((some[i].at_s - v->from->at_s) / PEAK_SLOT_S);
+            n = at == slot ? n + 1 : 1;
+            slot = at;
+            most = fmax(most, n);
+        }
+        if (slot * PEAK_SLOT_S >= PEAK_OF_S)
+            break;
+    }
+    arena_release(&a);
+    *peak = fmax(most / PEAK_SLOT_S, v->from->rate);
+    return rc;
 }
 
 /* ---- coming and going ---- */
@@ -42,18 +63,21 @@ static int come(struct sim *s, struct sim_service *v, struct err *e)
                                          .max_batch = t->max_batch,
                                          .load_s = t->load_s };
     struct sim_workload *w = v->workload;
+    double peak = 0;
     int rc = w->belief < 0 ? sim_meet_workload(s, w, e) : 0;
 
     if (rc == 0)
         rc = catalog_begin(&s->belief, e);
     if (rc == 0)
         rc = catalog_end(&s->belief, serving_meet(&s->belief, w->belief, e), e);
+    if (rc == 0)
+        rc = peak_of(s, v, &peak, e);
     const struct job_spec spec = { .name = t->name,
                                    .owner = t->owner ? t->owner : "trace",
                                    .kind = JOB_SERVICE,
                                    .workload = w->belief,
                                    .submit_s = s->clock.t_s,
-                                   .rate = peak_of(v),
+                                   .rate = peak,
                                    .deadline_s = NAN,
                                    .n_gpus = 1,
                                    .max_gpus = t->max_gpus,

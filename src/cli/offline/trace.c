@@ -29,8 +29,8 @@ static const char help[] =
     "      --rate R                         or: jobs per hour\n"
     "      --inference F, --gangs F         shares of servers and of jobs on 2 or 4 GPUs; 0\n"
     "      --services N                     services with a promised latency beside them; 0\n"
-    "      --service-rate R, --days D       requests/s of each, at the median, and for how\n"
-    "                                       long; 10 and 7\n"
+    "      --service-rate R, --days D       requests/s of one at the most, on average, and for\n"
+    "                                       how long; 120 and 7\n"
     "  trace import gavel FILE           Gavel's traces (--member M inside a tar)\n"
     "  trace import philly FILE          Microsoft's Philly, timestamp,duration,num_gpus,...\n"
     "  trace import alibaba FILE         Alibaba's openb pod list\n"
@@ -61,7 +61,7 @@ static struct options {
     const char *workload, *ttft, *tpot, *arrivals;
     long n_jobs, seed, max_gpus, n_services;
     double load, rate, inference, gangs, service_rate, days;
-} given = { .seed = 1, .service_rate = 10, .days = 7 };
+} given = { .seed = 1, .service_rate = 120, .days = 7 };
 
 static const struct cmd_option options[] = {
     CMD_TEXT("cluster", given.cluster),

@@ -144,8 +144,3 @@ double service_arrivals_end_s(const struct service_arrivals *r)
 {
     return r->end_s;
 }
-
-double service_arrivals_rate(const struct service_arrivals *r, double at_s)
-{
-    return r->service->arrivals != NULL ? r->service->rate : traffic_rate(&r->traffic, at_s);
-}

@@ -28,7 +28,4 @@ int service_arrivals_next(void *self, struct llm_request *out, int n);
 /* When no more come, where that is known: right behind the last of a file, or as the line says. */
 double service_arrivals_end_s(const struct service_arrivals *r);    // INFINITY: never
 
-/* The mean rate at a time, requests/s, as somebody knows it who knows all but chance. */
-double service_arrivals_rate(const struct service_arrivals *r, double at_s);
-
 #endif

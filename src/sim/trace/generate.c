@@ -230,10 +230,11 @@ int trace_generate(struct arena *a, const struct trace_generate *o, struct trace
 
 enum { SERVICE_BATCH_MAX = 32, SERVICE_GPUS_MAX = 6 };
 
-/* Of a GPU that answers full batches all the time, what services may ask for on average: bursts and
- * the day's peak take the rest.
+/* Of what a reference GPU answers in full batches all the time, what services ask for on average.
+ * With a latency to keep and bursts, a GPU holds a third or so of that.
  */
-#define FULL_SHARE 0.2
+#define FULL_LEAST 0.15
+#define FULL_MOST 1.5
 
 static void generate_service(struct trace_draw *d, const struct trace_generate_services *o,
                              struct rng *r, struct trace_service *s)
@@ -241,12 +242,12 @@ static void generate_service(struct trace_draw *d, const struct trace_generate_s
     const int w = draw_workload(d, 1);
     const struct batch_time alone = truth_serving(d->truth, w, d->reference);
     const double full = SERVICE_BATCH_MAX / (alone.t0_s + alone.a_s * SERVICE_BATCH_MAX);
-    const double wanted = o->rate * exp(rng_between(r, -log(4), log(4)));
+    const double wanted = full * exp(rng_between(r, log(FULL_LEAST), log(FULL_MOST)));
     const double slack = 4 * exp(rng_uniform(r) * log(30.0 / 4));
     const double load_s = rng_between(r, 20, 100);
 
     s->workload = d->truth->catalog->workloads[w].name;
-    s->rate = fmin(wanted, 5 * FULL_SHARE * full);
+    s->rate = fmin(wanted, o->rate);
     s->latency_s = slack * (alone.t0_s + alone.a_s);
     s->max_batch = SERVICE_BATCH_MAX;
     s->max_gpus = SERVICE_GPUS_MAX;

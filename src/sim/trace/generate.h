@@ -76,14 +76,14 @@ int trace_generate(struct arena *a, const struct trace_generate *o, struct trace
 /* What services are drawn by, beside 'seed'. */
 struct trace_generate_services {
     int n_services;
-    double rate;     // requests/s of each, at the median; between a quarter and four times that
+    double rate;     // requests/s of each on average, at the most
     double end_s;    // of all; they begin within the first minutes
     uint64_t seed;
 };
 
 /* Put services "s01", ... into a trace: inference workloads of the draw, traffic of chance with a
  * seed of its own each, a promise of 4 to 30 times what a request alone takes on the reference GPU,
- * and rates that the reference could serve with one to four replicas at the peak.
+ * and mean rates of 0.15 to 1.5 times what that answers in full batches.
  */
 void trace_generate_services(struct arena *a, const struct trace_generate_services *o,
                              struct trace_draw *d, struct trace *t);

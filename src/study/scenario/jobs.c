@@ -356,6 +356,21 @@ static int init_draw(struct job_builder *m, const struct truth *t, struct err *e
     return rc;
 }
 
+/* Services beside the jobs, of which those are left out that come when all services have ended. */
+static void add_services(struct job_builder *m, const struct scenario *s, struct trace *out)
+{
+    const double end_s = s->service_days * 24 * HOUR_S;
+
+    trace_generate_services(m->arena,
+                            &(struct trace_generate_services){ .n_services = s->n_services,
+                                                               .rate = s->service_rate,
+                                                               .end_s = end_s,
+                                                               .seed = (uint64_t)m->key->seed },
+                            &m->draw, out);
+    while (out->n_jobs > 0 && out->jobs[out->n_jobs - 1].at_s >= end_s)
+        out->n_jobs--;
+}
+
 int jobs_make(struct arena *a, const struct study_run *k, const char *data,
               const struct cluster *cl, const struct truth *t, struct trace *out, struct err *e)
 {
@@ -374,13 +389,7 @@ int jobs_make(struct arena *a, const struct study_run *k, const char *data,
         return rc;
     out->name = s->name;
     if (s->n_services > 0)
-        trace_generate_services(
-            a,
-            &(struct trace_generate_services){ .n_services = s->n_services,
-                                               .rate = s->service_rate,
-                                               .end_s = s->service_days * 24 * HOUR_S,
-                                               .seed = (uint64_t)k->seed },
-            &m.draw, out);
+        add_services(&m, s, out);
     if (k->load > 0 && s->jobs != JOBS_DRAWN && s->jobs != JOBS_SERVED)
         rc = jobs_thin(a, &m.draw, cl, k->load, s->n_jobs, k->seed, out, e);
     return rc;

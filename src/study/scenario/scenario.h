@@ -65,7 +65,7 @@ struct scenario {
     int n_jobs;                          // 0: all of the trace
     double served;                       // of JOBS_SERVED: part of the work
     int n_services;                      // beside the jobs; 0: none
-    double service_rate;                 // requests/s of each, at the median
+    double service_rate;                 // requests/s of each on average, at the most
     double service_days;                 // until they end
     const char *reference;    // GPU type that work is counted in; NULL: p100 where there is one
     int n_models;
