@@ -7,6 +7,8 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <math.h>
+
 struct clock {
     void *self;
     double (*now_s)(void *self);    // seconds since the epoch of this clock
@@ -30,5 +32,13 @@ static inline double clock_now_s(const struct clock *c)
 
 /* Monotonic seconds for measuring durations only. */
 double clock_stopwatch_s(void);
+
+/* 'every_s', a tenth more or less by 'id': what was begun together does not stay together. */
+static inline double clock_spread_s(double every_s, int id)
+{
+    const double part = id * 0.6180339887498949;    // the golden section, so that any few are even
+
+    return every_s * (0.9 + 0.2 * (part - floor(part)));
+}
 
 #endif

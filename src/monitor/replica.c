@@ -39,10 +39,11 @@ void replica_begin(struct replica *r)
 
 void replica_forget(struct replica *r)
 {
-    const bool is_ready = r->is_ready;
+    const bool is_ready = r->is_ready, has_counted = r->has_counted;
 
     replica_begin(r);
     r->is_ready = is_ready;
+    r->has_counted = has_counted;
 }
 
 /* ---- bins ---- */
@@ -151,9 +152,15 @@ void replica_hear(struct replica *r, const struct job_report *said, const unsign
         r->is_whole = false;
     if (is_first)
         begin_open(r);
+    r->has_counted |= r->last.requests > 0 || r->bin_s > 0;
 }
 
 /* ---- telling ---- */
+
+bool replica_counts(const struct replica *r)
+{
+    return r->has_counted;
+}
 
 /* Do bins and counts speak of the same requests? */
 static bool agrees(const struct replica *r)
@@ -176,7 +183,15 @@ static void leave_out(struct served *s)
     s->n_bins = 0;
     s->bin_s = 0;
     s->counts = NULL;
+    s->has_lengths = false;
     s->n_requests = s->n_late = s->n_batches = s->busy_s = s->n_queued = NAN;
+}
+
+void served_check(struct served *s, double length_s)
+{
+    s->is_false |= !is_possible(s, length_s);
+    if (s->is_false)
+        leave_out(s);
 }
 
 bool replica_tell(struct replica *r, struct served *out)
@@ -196,9 +211,8 @@ bool replica_tell(struct replica *r, struct served *out)
                             .n_batches = r->last.batches - r->told.batches,
                             .busy_s = r->last.busy_s - r->told.busy_s,
                             .n_queued = r->queued };
-    out->is_false = r->is_false || !agrees(r) || !is_possible(out, r->heard_s - r->told_s);
-    if (out->is_false)
-        leave_out(out);
+    out->is_false = r->is_false || !agrees(r);
+    served_check(out, r->heard_s - r->told_s);
     if (out->is_false || !r->is_whole)
         begin_open(r);
     r->told = r->last;

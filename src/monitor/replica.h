@@ -20,9 +20,10 @@ struct replica_counts {    // cumulative; NaN: never said
 
 struct replica {
     bool is_ready;
-    bool is_news;     // something was said since it was told
-    bool is_false;    // and contradicts itself
-    bool is_whole;    // all that came is in bins, as far as we know
+    bool is_news;        // something was said since it was told
+    bool is_false;       // and contradicts itself
+    bool has_counted;    // it has said how many requests there were, once
+    bool is_whole;       // all that came is in bins, as far as we know
     struct replica_counts told, last;
     double told_s, heard_s;    // NaN: never
     double queued;             // NaN: never said
@@ -47,10 +48,19 @@ bool replica_joins(const struct replica *r, double bin_s, int n_bins, double at_
 void replica_hear(struct replica *r, const struct job_report *said, const unsigned *bins,
                   int n_bins, double at_s);
 
-/* What was not told is forgotten, and counted anew from what it says next; ready it stays. */
+/* What was not told is forgotten, and counted anew from what it says next; ready it stays,
+ * and one that counts requests.
+ */
 void replica_forget(struct replica *r);
+
+/* Has it ever said how many requests there were, beyond that it is there? */
+bool replica_counts(const struct replica *r);
 
 /* What is new, once. False: nothing is. The counts are borrowed until it is heard again. */
 bool replica_tell(struct replica *r, struct served *out);
+
+/* What says more than a server can do in 'length_s' is false; of what is false nothing is counted.
+ */
+void served_check(struct served *s, double length_s);
 
 #endif

@@ -240,19 +240,10 @@ static void on_report(void *self, const char *bytes, size_t len, double arrived_
 
 /* ---- the clock's hand ---- */
 
-/* Jobs that were started together are not told of together: a tenth more or less, by the golden
- * section of their ids.
- */
-static double due_after_s(const struct watch *w, int job)
-{
-    const double part = job * 0.6180339887498949;
-
-    return w->setup.report_s * (0.9 + 0.2 * (part - floor(part)));
-}
-
 static void look_at(struct watch *w, struct watched_run *r, double now_s)
 {
-    const double after_s = due_after_s(w, r->job), long_s = window_length_s(&r->window);
+    const double after_s = clock_spread_s(w->setup.report_s, r->job);
+    const double long_s = window_length_s(&r->window);
 
     if (long_s >= fmax(after_s, MONITOR_WINDOW_MIN_S) || r->window.n_parts == WINDOW_PARTS_MAX)
         watched_tell(w, r, false);

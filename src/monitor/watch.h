@@ -63,7 +63,8 @@ struct sensor watch_sensor(struct watch *w);
 void watch_tell(struct watch *w, const struct observation *o);
 
 /* Tell what a replica served as somebody else saw it (scraper.h), with times on the stopwatch; not
- * while what was told of it last has not been heard. False: not told.
+ * while what was told of it last has not been heard, and not of one that counts requests itself.
+ * False: not told.
  */
 bool watch_served(struct watch *w, int job, const struct served *s);
 

@@ -83,7 +83,7 @@ bool watch_served(struct watch *w, int job, const struct served *s)
 {
     struct watched_run *r = watched_find(w, job);
 
-    if (!r || r->is_served_queued)
+    if (!r || r->is_served_queued || (r->replica && replica_counts(r->replica)))
         return false;
     put_served(w, r, s);
     if (w->on_news)

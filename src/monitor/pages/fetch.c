@@ -25,6 +25,7 @@ static CURL *page_ask(struct fetch *p)
     curl_easy_setopt(c, CURLOPT_URL, p->url);
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);    // other threads have theirs
+    curl_easy_setopt(c, CURLOPT_NOPROXY, "*");    // nodes of the cluster are near
     curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -40,6 +41,8 @@ static void page_done(const CURLMsg *told)
     curl_easy_getinfo(told->easy_handle, CURLINFO_PRIVATE, &p);
     if (told->data.result == CURLE_OK)
         p->rc = 0;
+    else if (p->text.len > 0 && told->data.result == CURLE_WRITE_ERROR)
+        p->rc = err_set(&p->why, EFBIG, "%s: more than %d MiB", p->url, PAGE_MAX >> 20);
     else
         p->rc = err_set(&p->why, EIO, "%s: %s", p->url, curl_easy_strerror(told->data.result));
 }

@@ -6,6 +6,7 @@
 
 #include "base/text/text.h"
 #include "monitor/pages/exposition.h"
+#include "monitor/replica.h"
 #include "monitor/sensor.h"
 
 #define REQUESTS_MAX 1e8    // between two pages
@@ -155,14 +156,12 @@ static bool has_begun_anew(const struct scrape_histogram *a, const struct scrape
     return is_anew;
 }
 
-static void subtract(const struct scrape_histogram *a, const struct scrape_histogram *b,
-                     struct scrape_histogram *out)
+static void subtract(const struct scrape_histogram *before, struct scrape_histogram *h)
 {
-    *out = *b;
-    out->sum = since(a->sum, b->sum);
-    out->count = since(a->count, b->count);
-    for (int i = 0; i < a->n; i++)
-        out->below[i] -= a->below[i];
+    h->sum = since(before->sum, h->sum);
+    h->count = since(before->count, h->count);
+    for (int i = 0; i < before->n; i++)
+        h->below[i] -= before->below[i];
 }
 
 /* The share at or below 'at', evenly spread inside a bucket; NaN: not known. */
@@ -182,25 +181,6 @@ static double share_below(const struct scrape_histogram *h, double at)
         return fmin((before + part * (h->below[i] - before)) / h->count, 1);
     }
     return fmin(before / h->count, 1);
-}
-
-/* What 'share' of them is at or below. */
-static double quantile(const struct scrape_histogram *h, double share)
-{
-    double from = 0, before = 0;
-    const double want = share * h->count;
-
-    if (h->n == 0 || !(h->count > 0))
-        return NAN;
-    for (int i = 0; i < h->n; i++) {
-        if (h->below[i] >= want && h->below[i] > before)
-            return isinf(h->le[i])
-                       ? h->le[i]
-                       : from + (h->le[i] - from) * (want - before) / (h->below[i] - before);
-        from = h->le[i];
-        before = h->below[i];
-    }
-    return INFINITY;
 }
 
 static double late_share(const struct scrape_histogram *h, double promise_s)
@@ -252,37 +232,23 @@ static bool read_lengths(const struct scrape_histogram *h, unsigned *out)
     return true;
 }
 
-static void say_false(struct served *out, struct scrape_latency *latency)
-{
-    out->is_false = true;
-    out->n_requests = out->n_late = out->n_batches = out->busy_s = out->n_queued = NAN;
-    for (int i = 0; i < SCRAPE_LATENCIES; i++)
-        latency[i] = (struct scrape_latency){ NAN, NAN, NAN };
-}
-
 void scrape_between(const struct scrape_page *before, double from_s, const struct scrape_page *now,
-                    double to_s, const struct scrape_promise *p, struct served *out,
-                    struct scrape_latency *latency)
+                    double to_s, const struct scrape_promise *p, struct served *out)
 {
     struct scrape_histogram h[SCRAPE_HISTOGRAMS];
     double n[SCRAPE_COUNTS];
-    bool is_anew = false;
 
     *out = (struct served){ .is_ready = true, .from_s = from_s, .to_s = to_s };
     for (int i = 0; i < SCRAPE_COUNTS; i++) {
         n[i] = since(before->counts[i], now->counts[i]);
-        is_anew |= i != SCRAPE_RUNNING && i != SCRAPE_WAITING && n[i] < 0;
+        out->is_false |= i != SCRAPE_RUNNING && i != SCRAPE_WAITING && n[i] < 0;
     }
     for (int i = 0; i < SCRAPE_HISTOGRAMS; i++) {
-        is_anew |= has_begun_anew(&before->histograms[i], &now->histograms[i]);
-        if (is_anew) {
-            say_false(out, latency);
-            return;
-        }
-        subtract(&before->histograms[i], &now->histograms[i], &h[i]);
-        if (i < SCRAPE_LATENCIES)
-            latency[i] =
-                (struct scrape_latency){ h[i].count, h[i].sum / h[i].count, quantile(&h[i], 0.99) };
+        h[i] = now->histograms[i];
+        if (has_begun_anew(&before->histograms[i], &h[i]))
+            out->is_false = true;
+        else
+            subtract(&before->histograms[i], &h[i]);
     }
     out->has_lengths = read_lengths(&h[SCRAPE_PROMPT - SCRAPE_COUNTS], out->lengths.prompt) &&
                        read_lengths(&h[SCRAPE_OUTPUT - SCRAPE_COUNTS], out->lengths.output);
@@ -292,7 +258,5 @@ void scrape_between(const struct scrape_page *before, double from_s, const struc
     out->busy_s = out->n_requests > 0 ? n[SCRAPE_COMPUTE] * out->n_batches / out->n_requests
                                       : n[SCRAPE_COMPUTE];
     out->n_queued = count_open(now);
-    if (isnan(latency[0].mean_s) && !isnan(n[SCRAPE_E2E_SUM]))
-        latency[0] =
-            (struct scrape_latency){ out->n_requests, n[SCRAPE_E2E_SUM] / out->n_requests, NAN };
+    served_check(out, to_s - from_s);
 }

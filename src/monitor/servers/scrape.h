@@ -18,16 +18,13 @@ enum scrape_what {
     SCRAPE_WAITING,     // now
     SCRAPE_BATCHES,     // cumulative
     SCRAPE_COMPUTE,     // seconds that requests were in batches, each with its own, cumulative
-    SCRAPE_E2E_SUM,     // seconds from arrival to answer, cumulative
     SCRAPE_COUNTS,
     SCRAPE_E2E = SCRAPE_COUNTS,    // histograms: from arrival to answer,
     SCRAPE_TTFT,                   // to the first token,
-    SCRAPE_TPOT,                   // for a token, the mean of a request,
-    SCRAPE_ITL,                    // between two tokens;
+    SCRAPE_TPOT,                   // for a token, the mean of a request;
     SCRAPE_PROMPT,                 // tokens of a prompt,
     SCRAPE_OUTPUT,                 // and of an answer
     SCRAPE_WHATS,
-    SCRAPE_LATENCIES = SCRAPE_PROMPT - SCRAPE_COUNTS,    // those of seconds, which come first
     SCRAPE_HISTOGRAMS = SCRAPE_WHATS - SCRAPE_COUNTS,
 };
 
@@ -52,6 +49,9 @@ int scrape_table_read(const char *text, size_t len, const char *file, struct scr
                       struct err *e);
 const struct scrape_table *scrape_table_builtin(void);
 
+/* A site's own table; NULL: the one that ships. Negative errno values of files, too. */
+int scrape_table_load(const char *path, struct scrape_table *out, struct err *e);
+
 struct scrape_histogram {
     double sum, count;    // NaN: not told
     int n;
@@ -74,16 +74,10 @@ struct scrape_promise {
     double latency_s, ttft_s, tpot_s;    // 0: none
 };
 
-struct scrape_latency {    // between two pages; NaN: not known
-    double n, mean_s;
-    double p99_s;    // infinite: beyond the last bucket
-};
-
 /* What was served between two pages, that are so old on the clock of whoever asks; no bins. Counts
- * that fall are those of a server that began anew: false. 'latency' (SCRAPE_LATENCIES).
+ * that fall are those of a server that began anew: false. So is more than there can be.
  */
 void scrape_between(const struct scrape_page *before, double from_s, const struct scrape_page *now,
-                    double to_s, const struct scrape_promise *p, struct served *out,
-                    struct scrape_latency *latency);
+                    double to_s, const struct scrape_promise *p, struct served *out);
 
 #endif

@@ -4,19 +4,23 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/embed.h"
 #include "base/err.h"
+#include "base/text/file.h"
 #include "base/text/text.h"
 #include "monitor/servers/scrape.h"
 #include "monitor/servers/scrape_file.h"    // by the build: where the file is, its digest
 
 EMBED(scrape_table, SCRAPE_FILE);
 
+#define FILE_MAX ((size_t)1 << 20)    // SCRAPE_ROWS_MAX rows, and comments
+
 static const char *const whats[] = {
     [SCRAPE_REQUESTS] = "requests", [SCRAPE_RUNNING] = "running", [SCRAPE_WAITING] = "waiting",
-    [SCRAPE_BATCHES] = "batches",   [SCRAPE_COMPUTE] = "compute", [SCRAPE_E2E_SUM] = "e2e_sum",
-    [SCRAPE_E2E] = "e2e",           [SCRAPE_TTFT] = "ttft",       [SCRAPE_TPOT] = "tpot",
-    [SCRAPE_ITL] = "itl",           [SCRAPE_PROMPT] = "prompt",   [SCRAPE_OUTPUT] = "output",
+    [SCRAPE_BATCHES] = "batches",   [SCRAPE_COMPUTE] = "compute", [SCRAPE_E2E] = "e2e",
+    [SCRAPE_TTFT] = "ttft",         [SCRAPE_TPOT] = "tpot",       [SCRAPE_PROMPT] = "prompt",
+    [SCRAPE_OUTPUT] = "output",
 };
 
 enum { SERVER, VERSIONS, WHAT, METRIC, SCALE, WORDS };
@@ -62,7 +66,7 @@ static int read_row(const char *file, int line, const struct slice *words, int n
     if (what == SCRAPE_WHATS)
         return err_set(e, EINVAL,
                        "%s:%d: '%.*s' is not known; write one of requests, running, waiting, "
-                       "batches, compute, e2e_sum, e2e, ttft, tpot, itl, prompt, output",
+                       "batches, compute, e2e, ttft, tpot, prompt, output",
                        file, line, slice_shown(words[WHAT]), words[WHAT].at);
     out->what = (enum scrape_what)what;
     if (!keep_word(words[SERVER], out->server, sizeof out->server) ||
@@ -110,4 +114,22 @@ const struct scrape_table *scrape_table_builtin(void)
         rc = scrape_table_read(gogh_scrape_table_begin, len, "data/scrape.table", &table, NULL);
     assert(rc == 0);
     return &table;
+}
+
+int scrape_table_load(const char *path, struct scrape_table *out, struct err *e)
+{
+    struct arena a;
+    const char *text;
+    size_t len;
+
+    if (!path) {
+        *out = *scrape_table_builtin();
+        return 0;
+    }
+    arena_init(&a);
+    int rc = file_read_text(&a, path, NULL, FILE_MAX, &text, &len, e);
+    if (rc == 0)
+        rc = scrape_table_read(text, len, path, out, e);
+    arena_release(&a);
+    return rc;
 }

@@ -11,17 +11,21 @@
 #include "monitor/pages/fetch.h"
 #include "monitor/sensor.h"
 
+#define SOON_S 0.5    // after the first page that does not come, twice as long
+
 /* A server that is asked. */
 struct scraped {
     int job;
     unsigned n;    // which watch of it this is: pages of an older one are dropped
     char *url;
     struct scrape_promise promise;
-    double page_s;    // when the last page came; NaN: none
+    double due_s;     // when it is asked next
+    int n_failed;     // pages in a row that did not come
+    double page_s;    // when the last page that was taken was asked for; NaN: none
     struct scrape_page page;
 };
 
-/* One round; the worker's in between. */
+/* Those that are asked together; the worker's in between. */
 struct scrape_round {
     struct scraper *scraper;    // NULL: it is gone
     const struct scrape_table *table;
@@ -57,8 +61,10 @@ static void work(void *self)
     struct scrape_round *r = self;
     struct fetch *pages = heap_array((size_t)r->n, sizeof *pages);
 
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++) {
         pages[i] = (struct fetch){ .url = r->asked[i].url };
+        r->asked[i].at_s = clock_stopwatch_s();
+    }
     fetch_all(pages, r->n);
     for (int i = 0; i < r->n; i++) {
         struct asked *a = &r->asked[i];
@@ -87,19 +93,39 @@ static int find(const struct scraper *s, int job)
 
 static void take_page(struct scraper *s, struct scraped *x, const struct asked *a)
 {
-    struct scrape_latency latency[SCRAPE_LATENCIES];
+    const bool is_first = isnan(x->page_s);
     struct served told;
 
     if (a->rc < 0) {
-        s->f(s->self, a->job, NULL, NULL, &a->why);
+        (void)s->f(s->self, a->job, NULL, &a->why);
         return;
     }
-    const bool is_first = isnan(x->page_s);
     scrape_between(is_first ? &a->page : &x->page, is_first ? a->at_s : x->page_s, &a->page,
-                   a->at_s, &x->promise, &told, latency);
+                   a->at_s, &x->promise, &told);
+    if (!s->f(s->self, a->job, &told, NULL) && !is_first)
+        return;
     x->page = a->page;
     x->page_s = a->at_s;
-    s->f(s->self, a->job, &told, latency, NULL);
+}
+
+/* Who has just begun to load is asked soon, then less often: one that hangs keeps a worker. */
+static double wait_s(const struct scraper *s, const struct scraped *x)
+{
+    const double soon_s = SOON_S * exp2(x->n_failed);
+
+    return clock_spread_s(isnan(x->page_s) ? fmin(soon_s, s->every_s) : s->every_s, x->job);
+}
+
+static void hear(struct scraper *s, const struct asked *a)
+{
+    const int at = find(s, a->job);
+
+    if (at < 0 || s->servers[at]->n != a->n)
+        return;
+    struct scraped *x = s->servers[at];
+    take_page(s, x, a);
+    x->n_failed = a->rc < 0 ? x->n_failed + 1 : 0;
+    x->due_s = clock_stopwatch_s() + wait_s(s, x);
 }
 
 static void round_free(struct scrape_round *r)
@@ -110,43 +136,56 @@ static void round_free(struct scrape_round *r)
     free(r);
 }
 
+/* For whoever is due first. */
+static void set_timer(struct scraper *s)
+{
+    double due_s = INFINITY;
+
+    for (int i = 0; i < s->n_servers; i++)
+        due_s = fmin(due_s, s->servers[i]->due_s);
+    if (s->under_way || isinf(due_s))
+        loop_timer_clear(&s->timer);
+    else
+        loop_timer_set(&s->timer, fmax(due_s - clock_stopwatch_s(), 0));
+}
+
 static void done(void *self)
 {
     struct scrape_round *r = self;
     struct scraper *s = r->scraper;
 
-    for (int i = 0; i < r->n && s; i++) {
-        const int at = find(s, r->asked[i].job);
-
-        if (at >= 0 && s->servers[at]->n == r->asked[i].n)
-            take_page(s, s->servers[at], &r->asked[i]);
-        s = r->scraper;
-    }
-    if (s)
+    for (int i = 0; i < r->n && s; i++)
+        hear(s, &r->asked[i]);
+    if (s) {
         s->under_way = NULL;
+        set_timer(s);
+    }
     round_free(r);
+}
+
+static void ask(struct scrape_round *r, const struct scraped *x)
+{
+    r->asked[r->n++] = (struct asked){ .job = x->job, .n = x->n, .url = heap_text(x->url) };
 }
 
 static void on_timer(void *self)
 {
     struct scraper *s = self;
-
-    loop_timer_set(&s->timer, s->every_s);
-    if (s->under_way || s->n_servers == 0)
-        return;
     struct scrape_round *r = heap_array(1, sizeof *r);
-    r->scraper = s;
-    r->table = s->table;
-    r->n = s->n_servers;
-    r->asked = heap_array((size_t)r->n, sizeof *r->asked);
-    for (int i = 0; i < r->n; i++) {
-        r->asked[i].job = s->servers[i]->job;
-        r->asked[i].n = s->servers[i]->n;
-        r->asked[i].url = heap_text(s->servers[i]->url);
-        r->asked[i].at_s = clock_stopwatch_s();
+    const double now_s = clock_stopwatch_s();
+
+    *r = (struct scrape_round){ .scraper = s, .table = s->table };
+    r->asked = heap_array((size_t)s->n_servers, sizeof *r->asked);
+    for (int i = 0; i < s->n_servers; i++)
+        if (s->servers[i]->due_s <= now_s)
+            ask(r, s->servers[i]);
+    if (r->n > 0) {
+        s->under_way = r;
+        loop_work(s->loop, "servers' pages", work, done, r);
+    } else {
+        round_free(r);
+        set_timer(s);
     }
-    s->under_way = r;
-    loop_work(s->loop, "servers' pages", work, done, r);
 }
 
 /* ---- who is asked ---- */
@@ -161,6 +200,7 @@ void scraper_watch(struct scraper *s, int job, const char *url, const struct scr
     };
     GROW(s->servers, s->n_servers, s->cap_servers);
     s->servers[s->n_servers++] = x;
+    set_timer(s);
 }
 
 void scraper_leave(struct scraper *s, int job)
@@ -182,7 +222,6 @@ int scraper_create(struct loop *l, const struct scrape_table *t, double every_s,
     struct scraper *s = heap_array(1, sizeof *s);
     *s = (struct scraper){ .loop = l, .table = t, .every_s = every_s, .f = f, .self = self };
     loop_timer_init(&s->timer, l, "servers' pages", on_timer, s);
-    loop_timer_set(&s->timer, 0);
     *out = s;
     return 0;
 }

@@ -40,3 +40,13 @@ TEST(the_stopwatch_never_runs_backwards)
         last_s = now_s;
     }
 }
+
+TEST(what_was_begun_together_does_not_stay_together)
+{
+    for (int i = 0; i < 100; i++) {
+        const double wait_s = clock_spread_s(10, i);
+
+        ck_assert(wait_s >= 9 && wait_s <= 11);
+        ck_assert(i == 0 || fabs(wait_s - clock_spread_s(10, i - 1)) > 0.1);
+    }
+}

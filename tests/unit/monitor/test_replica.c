@@ -171,3 +171,15 @@ TEST(a_lost_report_is_no_lie)
         ck_assert(!s.is_false && s.n_bins == 40);
     }
 }
+
+TEST(one_that_counts_requests_does_so_after_a_flood_too)
+{
+    say(10, 0, 0, 0, 0, 0);
+    ck_assert(!replica_counts(&r));    // it only is there
+    say(11, 5, 0, 0, 0, 0);
+    ck_assert(replica_counts(&r));
+    replica_forget(&r);
+    ck_assert(replica_counts(&r));
+    say(30, 1000, 0, 0, 0, 0);
+    ck_assert_double_eq(tell().n_requests, 0);
+}

@@ -1209,4 +1209,15 @@ TEST(what_somebody_else_saw_a_server_do_is_told)
     ck_assert(t && t->served.n_requests == 3 && !find(OBS_SERVED, A, 1));
     ck_assert_double_eq_tol(t->served.to_s, 1e6, 1e-6);
     ck_assert(watch_served(box.watch, A, &seen));
+    listen_all();
+    report(A, " ready=1");    // that it is there says nothing of requests,
+    turn();
+    pass(1);
+    ck_assert(watch_served(box.watch, A, &seen));
+    listen_all();
+    box.steps[A] = 1;    // but of one that counts them only that is told
+    report(A, " late=0");
+    turn();
+    pass(1);
+    ck_assert(!watch_served(box.watch, A, &seen));
 }

@@ -69,8 +69,8 @@ static struct told {
     struct err why;
 } told[JOBS];
 
-static void note(void *self, int job, const struct served *served,
-                 const struct scrape_latency *latency, const struct err *why)
+/* Every other page of job 0 is not taken: what it says comes with the next one. */
+static bool note(void *self, int job, const struct served *served, const struct err *why)
 {
     struct told *t = &told[job];
 
@@ -78,13 +78,14 @@ static void note(void *self, int job, const struct served *served,
     if (!served) {
         t->n_failed++;
         t->why = *why;
-        return;
+        return false;
     }
-    ck_assert_ptr_nonnull(latency);
     ck_assert(t->n == 0 ? served->n_requests == 0 : served->to_s >= served->from_s);
-    t->n++;
+    if (++t->n % 2 == 0)
+        return false;
     t->requests += served->n_requests;
     t->is_ready = served->is_ready;
+    return true;
 }
 
 static void watch_port(struct scraper *s, int job, int port)
@@ -111,7 +112,7 @@ TEST(servers_are_asked_and_those_that_fail_hold_up_nobody)
     watch_port(s, 0, good.port);
     watch_port(s, 1, other.port);
     watch_port(s, 2, gone.port);
-    while (told[0].n < 4 || told[1].n_failed < 1 || told[2].n_failed < 1)
+    while (told[0].n < 5 || told[0].n % 2 == 0 || told[1].n_failed < 1 || told[2].n_failed < 1)
         ck_assert_int_eq(loop_turn(l, 1, NULL), 0);
     ck_assert(told[0].is_ready && told[0].n_failed == 0 && told[1].n == 0 && told[2].n == 0);
     ck_assert_double_eq(told[0].requests, 10 * (told[0].n - 1));
