@@ -35,6 +35,7 @@ const struct setting config_settings[] = {
     { "run_dir", SETTING_PATH, AT(run_dir) },
     { "services_dir", SETTING_PATH, AT(services_dir) },
     { "service_ports", SETTING_OWN, AT(port_first) },
+    { "scrape_table", SETTING_PATH, AT(scrape_table) },
     { "socket", SETTING_OWN, AT(socket) },
     { "listen", SETTING_OWN, AT(listen) },
     { "tokens", SETTING_PATH, AT(tokens), .may_reload = true },

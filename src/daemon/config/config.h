@@ -50,6 +50,7 @@ struct config {
     const char *run_dir;           // a directory for runs of jobs: orders, status, logs
     const char *services_dir;      // endpoints of services; beside the store unless it is said
     int port_first, port_last;     // ports that replicas of services are given
+    const char *scrape_table;      // what is what on their pages; NULL: the table that ships
     const char *socket;            // Unix stream socket for HTTP; NULL: none
     mode_t socket_mode;            // 0666
     int socket_scope;              // of peers that nothing else is said about; SCOPE_SUBMIT

@@ -14,6 +14,7 @@
 #include "base/text/file.h"
 #include "daemon/config/auth.h"
 #include "daemon/config/config.h"
+#include "monitor/servers/scrape.h"
 #include "optimize/policy/solver.h"
 
 #define PEM_MAX ((size_t)1 << 20)
@@ -186,6 +187,15 @@ static void probe_tokens(struct probe *p)
         bad(p, "tokens", "tokens: %s", e.text);
 }
 
+static void probe_table(struct probe *p)
+{
+    struct scrape_table table;
+    struct err e = { 0 };
+
+    if (scrape_table_load(p->config->scrape_table, &table, &e) < 0)
+        bad(p, "scrape_table", "scrape_table: %s", e.text);
+}
+
 static void probe_model(struct probe *p)
 {
     const char *m = p->config->model;
@@ -322,6 +332,7 @@ int config_probe(const struct config *c, struct buf *out)
     probe_policy(&p, "policy", c->policy);
     probe_policy(&p, "shadow_policy", c->shadow_policy);
     probe_model(&p);
+    probe_table(&p);
     probe_allow(&p);
     if (c->executor == EXECUTOR_SLURM)
         probe_slurm(&p);

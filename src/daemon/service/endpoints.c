@@ -43,6 +43,18 @@ const char *endpoints_host(const struct service *s, int gpu)
     return executor_address(&s->cycle.executor, st, st->gpus[gpu].node);
 }
 
+char *endpoints_url(const struct service *s, const struct job *j, const char *path)
+{
+    const char *host = endpoints_host(s, j->gpus[0]);
+    const bool is_ipv6 = host && strchr(host, ':');
+    char *url = NULL;
+
+    if (host && asprintf(&url, "http://%s%s%s:%d%s%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
+                         j->spec.port, path[0] == '/' ? "" : "/", path) < 0)
+        abort();
+    return url;
+}
+
 static double weight_of(const struct service *s, const struct job *j)
 {
     int n;

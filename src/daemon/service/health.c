@@ -4,7 +4,6 @@
 #include <curl/curl.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/grow.h"
@@ -216,15 +215,10 @@ static void wait_for(struct service *s, struct patient *p, const struct job *j)
 static void add_question(struct health *h, struct round *r, const struct job *j)
 {
     struct question q = { .job = j->id };
-    const char *host = endpoints_host(h->service, j->gpus[0]);
 
-    if (!host)
+    q.url = endpoints_url(h->service, j, j->spec.terms->probe);
+    if (!q.url)
         return;
-    const bool is_ipv6 = strchr(host, ':');
-    if (asprintf(&q.url, "http://%s%s%s:%d%s%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "",
-                 j->spec.port, j->spec.terms->probe[0] == '/' ? "" : "/",
-                 j->spec.terms->probe) < 0)
-        abort();
     GROW(r->questions, r->n, r->cap);
     r->questions[r->n++] = q;
 }

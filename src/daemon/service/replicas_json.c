@@ -13,7 +13,9 @@
 #include "monitor/energy.h"
 #include "monitor/watch.h"
 
-/* Replicas report about once a second; who is silent for this long says nothing. */
+/* Replicas report about once a second, pages are looked at every ten; who is silent for this long
+ * says nothing.
+ */
 #define SILENT_S 60.0
 
 /* Neighbours that a type's line names. */
@@ -169,10 +171,9 @@ const char *service_promise(const struct service *s, const struct job *j)
     return n.n_late <= SERVICE_LATE_MOST * n.n_requests ? "kept" : "short";
 }
 
-static bool is_silent(const struct service_now *n, const struct job *j, double now_s)
+static bool is_silent(const struct service_now *n, double now_s)
 {
-    return n->n_ready > 0 && !j->spec.terms->metrics &&
-           (isnan(n->heard_s) || now_s - n->heard_s > SILENT_S);
+    return n->n_ready > 0 && (isnan(n->heard_s) || now_s - n->heard_s > SILENT_S);
 }
 
 static void put_warnings(struct api_text *t, const struct service_now *n, const struct job *j,
@@ -181,7 +182,7 @@ static void put_warnings(struct api_text *t, const struct service_now *n, const 
     int n_all = n->n_ready + n->n_starting;
 
     api_put_open(t, "warnings", '[');
-    if (is_silent(n, j, now_s))
+    if (is_silent(n, now_s))
         api_put_text(t, NULL, "reports nothing");
     if (n->is_false)
         api_put_text(t, NULL, "contradicts itself");

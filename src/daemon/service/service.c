@@ -259,8 +259,7 @@ static int open_doors(struct service *s, struct err *e)
     s->http = http_create(s->loop, &s->config, s->auth, routes, n_routes, s);
     s->feed = feed_create(s);
     s->decider = decider_create(s);
-    upkeep_create(s);
-    return 0;
+    return upkeep_create(s, e);
 }
 
 /* ---- signals ---- */

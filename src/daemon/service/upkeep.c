@@ -21,6 +21,7 @@ struct upkeep {
     struct service *service;
     struct endpoints *endpoints;
     struct health *health;
+    struct pages *pages;
     struct loop_timer timer;
     double ticked_s, looked_s;    // on the stopwatch
     int *due;                     // (n_due) services whose tables wait for the worker
@@ -213,6 +214,7 @@ void upkeep_is_safe(struct upkeep *u)
     if (!u || !has_services(u->service))
         return;
     health_is_safe(u->health);
+    pages_is_safe(u->pages);
     double after_s = fmax(u->ticked_s + TICK_LEAST_S - clock_stopwatch_s(), 0);
     if (!(u->timer.due_s <= clock_stopwatch_s() + after_s))
         loop_timer_set(&u->timer, after_s);
@@ -225,10 +227,10 @@ const char *service_endpoints(const struct service *s, int service)
 
 /* ---- opening, closing ---- */
 
-struct upkeep *upkeep_create(struct service *s)
+int upkeep_create(struct service *s, struct err *e)
 {
     struct upkeep *u = heap_array(1, sizeof *u);
-    struct err e = { 0 };
+    struct err why = { 0 };
 
     *u = (struct upkeep){ .service = s, .ticked_s = -INFINITY, .looked_s = -INFINITY };
     s->inner->upkeep = u;
@@ -238,10 +240,13 @@ struct upkeep *upkeep_create(struct service *s)
     loop_timer_init(&u->timer, s->loop, "services", on_timer, u);
     s->cycle.on_table_due = on_table_due;
     s->cycle.choose_port = endpoints_choose_port;
-    if (store_each_arrivals(s->base.store, load_row, s, &e) < 0)
-        log_warn("what arrived before is not known: %s", e.text);
+    int rc = pages_create(s, &u->pages, e);
+    if (rc < 0)
+        return rc;
+    if (store_each_arrivals(s->base.store, load_row, s, &why) < 0)
+        log_warn("what arrived before is not known: %s", why.text);
     upkeep_is_safe(u);
-    return u;
+    return 0;
 }
 
 void upkeep_destroy(struct upkeep *u)
@@ -251,6 +256,7 @@ void upkeep_destroy(struct upkeep *u)
     if (u->building)
         u->building->upkeep = NULL;
     loop_timer_clear(&u->timer);
+    pages_destroy(u->pages);
     health_destroy(u->health);
     endpoints_destroy(u->endpoints);
     free(u->due);

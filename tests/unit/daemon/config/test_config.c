@@ -293,7 +293,7 @@ TEST(the_template_is_the_defaults_and_has_every_setting)
         ck_assert_msg(strstr(whole_template(), line) != NULL, "no '%s'", word);
     }
     c.listen = c.cert = c.key = c.tokens = c.reports_udp = c.model = NULL;    // examples
-    c.slurm_conf = c.slurm_commands = c.record = NULL;
+    c.slurm_conf = c.slurm_commands = c.record = c.scrape_table = NULL;
     c.n_allow = 0;
     c.cluster.n_nodes = c.cluster.n_types = c.cluster.n_workloads = 0;
     ck_assert_str_eq(printed(&c), printed(&d));
@@ -393,6 +393,8 @@ static const struct {
     { "no TLS on the loopback", "listen 127.0.0.1:1\n", 0, "without TLS" },
     { "no such policy", "policy best\n", 1, "policy: " },
     { "no such model", "model %d/none\n", 1, "gogh train" },
+    { "no table of metrics", "scrape_table %d/none\n", 1, "scrape_table: " },
+    { "a table of metrics that is none", "scrape_table %d/file\n", 1, ":1: want SERVER VERSIONS" },
     { "nobody of that name", "allow user=no-such-user-here read\n", 0, "there is no user" },
     { "nothing declared", "gpus declared\n", 1, "gpus: none is declared" },
     { "all is well with Slurm", SLURM "slurm_conf %d/file\nreports_udp head:7118\n", 0, "" },
