@@ -184,9 +184,8 @@ static int read_azure(struct arena *a, const char *which, struct azure_trace *ou
 {
     const char *text;
     size_t len;
-    const char *path =
-        arena_printf(a, "%s/azure_llm_trace_2023/AzureLLMInferenceTrace_%s.csv.gz",
-                     bench_data_dir(), which);
+    const char *path = arena_printf(a, "%s/azure_llm_trace_2023/AzureLLMInferenceTrace_%s.csv.gz",
+                                    bench_data_dir(), which);
     int rc = file_read_text(a, path, NULL, 1 << 28, &text, &len, e);
 
     return rc < 0 ? rc : azure_read(a, path, text, len, out, e);
@@ -289,12 +288,14 @@ static void judge_azure_llm(struct arena *a, const struct azure_trace *t, struct
         }
         for (int k = 0; k < 9; k++) {
             const double *p = llm_places[k % 3];
-            const struct serving s = { .is_llm = true,
-                                       .ttft_s = ttft_s[k / 3],
-                                       .tpot_s = tpot_s[k / 3],
-                                       .max_running = 128 };
-            const struct continuous_server server = { .t0_s = p[0], .a_s = p[1], .c_s = p[2],
-                                                      .max_running = 128, .ttft_s = s.ttft_s,
+            const struct serving s = {
+                .is_llm = true, .ttft_s = ttft_s[k / 3], .tpot_s = tpot_s[k / 3], .max_running = 128
+            };
+            const struct continuous_server server = { .t0_s = p[0],
+                                                      .a_s = p[1],
+                                                      .c_s = p[2],
+                                                      .max_running = 128,
+                                                      .ttft_s = s.ttft_s,
                                                       .tpot_s = s.tpot_s };
             struct capacity c;
 

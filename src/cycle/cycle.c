@@ -472,8 +472,7 @@ int cycle_listen(struct cycle *c, int n_most, struct err *e)
         if (rc < 0)
             break;    // the sensor keeps it for the next time
         if (found.has_served)
-            found.has_measurement =
-                services_hear(c, seen.job, found.served, &found.measurement);
+            found.has_measurement = services_hear(c, seen.job, found.served, &found.measurement);
         confirm(c, &seen);
         rc = learn_from(c, &found, e);
         n++;

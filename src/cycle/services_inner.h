@@ -41,8 +41,8 @@ struct service_record {
     double retry_s;
     int *replicas;    // (n_replicas) ids, of those that are not over when last looked at
     int n_replicas, cap_replicas;
-    int next_replica;                // number of the next one
-    double started_s;                // when the last one was submitted
+    int next_replica;                 // number of the next one
+    double started_s;                 // when the last one was submitted
     struct served_window *windows;    // (n_windows) of its replicas, but for some that are over
     int n_windows, cap_windows;
     struct service_route *routes;    // (n_routes) as they were told
@@ -51,7 +51,7 @@ struct service_record {
     double saved_hour_s;    // hours that begin before this are on disk as they stay
 };
 
-struct measurement;
+struct job_spec;
 
 struct services {
     struct service_record *records;    // as the state's services
@@ -68,8 +68,30 @@ struct service_record *services_record(const struct cycle *c, int service);
 /* Get to know services and replicas that are new in the state. */
 void services_meet(struct cycle *c);
 
-/* What a replica says of its batches, as a measurement; false: not yet, or it tells nothing. */
-bool services_learn(struct cycle *c, struct service_record *r, int job, const struct served *seen,
-                    struct measurement *out);
+/* ---- what each needs and holds ---- */
+
+/* Step times are believed to be at most so long, by as many standard deviations: nine times in ten.
+ */
+#define SERVICE_Z 1.28
+
+struct serving service_serving(const struct job_spec *s);
+double service_load_s(const struct cycle *c, const struct service_record *r);
+double service_demand(const struct cycle *c, const struct service_record *r, double now_s);
+
+/* After a restart and with a new model the estimator has met nobody until it is refreshed. */
+void services_refresh(struct cycle *c);
+
+/* What a replica holds where it is, beside whom it is; 0 where that is not known yet. */
+double service_held_by(const struct cycle *c, const struct service_record *r, int job);
+
+/* By those that take requests, but for one (-1: by all). */
+double service_held(const struct cycle *c, const struct service_record *r, int but);
+
+/* Replicas that serve or will; is there one that does not serve yet? */
+int service_n_live(const struct cycle *c, const struct service_record *r);
+bool service_is_coming(const struct cycle *c, const struct service_record *r);
+
+/* Build its table anew, or have it built, where that is due. */
+void service_build_table(struct cycle *c, struct service_record *r, double now_s);
 
 #endif

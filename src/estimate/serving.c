@@ -302,8 +302,7 @@ bool serving_measure(const struct estimator *e, int workload, int type, int neig
         .fits = true,
         .throughput = 1 / (tau_s * exp(way)),
         .watts = NAN,
-        .noise =
-            hypot(hypot(READING_NOISE, BATCH_SD / sqrt(seen->n_batches)), WAY_SD * way) / busy,
+        .noise = hypot(hypot(READING_NOISE, BATCH_SD / sqrt(seen->n_batches)), WAY_SD * way) / busy,
     };
     return true;
 }

@@ -32,14 +32,14 @@ struct serving_point {
 };
 
 struct serving_estimate {
-    double ln_t0, ln_a;             // of seconds: a step without requests; one more request in it
-    double t0_sd, a_sd, corr;       // standard deviations of both, and their correlation
-    double ln_prefill;              // of seconds a token of a prompt; NaN: it writes no text
-    double prefill_sd;              // NaN as well
-    double tail;                    // what p99 grows by beyond what t0 and a say
-    bool is_tail_measured;          // of this very pair, here
-    double unfit;                   // chance that it does not fit
-    int n;                          // points that the line goes through
+    double ln_t0, ln_a;          // of seconds: a step without requests; one more request in it
+    double t0_sd, a_sd, corr;    // standard deviations of both, and their correlation
+    double ln_prefill;           // of seconds a token of a prompt; NaN: it writes no text
+    double prefill_sd;           // NaN as well
+    double tail;                 // what p99 grows by beyond what t0 and a say
+    bool is_tail_measured;       // of this very pair, here
+    double unfit;                // chance that it does not fit
+    int n;                       // points that the line goes through
     struct serving_point at[SERVING_POINTS];
 };
 

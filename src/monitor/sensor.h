@@ -39,8 +39,8 @@ struct served {
                     // where the last ones ended, within some milliseconds
     double n_requests, n_late, n_batches, busy_s;    // since the last one; NaN: not said
     double n_queued;                                 // now; NaN: not said
-    bool has_lengths;          // of a language model, where it says
-    struct lengths lengths;    // tokens of requests, some of them or all
+    bool has_lengths;                                // of a language model, where it says
+    struct lengths lengths;                          // tokens of requests, some of them or all
     bool is_false;       // it contradicts itself (late > requests, counts fall, more than fit):
                          // nothing of it is counted
     bool is_flooding;    // it says so much that it is not heard for a while

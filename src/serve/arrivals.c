@@ -18,7 +18,7 @@ enum { N_OPEN = 2, N_SLICES = 4, VERSION = 1 };
 
 /* An hour to which counts are added. */
 struct open_hour {
-    long hour;    // since the epoch; -1: none
+    long hour;          // since the epoch; -1: none
     uint16_t *count;    // (n_bins)
     double n;
     struct lengths lengths;
@@ -38,9 +38,9 @@ struct sealed_hour {
 
 struct arrivals {
     double bin_s;
-    int n_bins;    // of an hour
-    struct open_hour open[N_OPEN];    // by hour modulo N_OPEN
-    long newest;                      // hour; -1: none yet
+    int n_bins;                                   // of an hour
+    struct open_hour open[N_OPEN];                // by hour modulo N_OPEN
+    long newest;                                  // hour; -1: none yet
     struct sealed_hour sealed[ARRIVALS_HOURS];    // the latest first
     int n_sealed;
 };

@@ -23,9 +23,9 @@ struct err;
 
 enum {
     ARRIVALS_HOURS = 24,
-    ARRIVALS_HOUR_MAX = 1 << 20,      // bytes of a sealed hour
-    ARRIVALS_COUNT_MAX = 65535,       // in a bin; more are not counted
-    LENGTH_BUCKETS = 48,              // of tokens, each sqrt(2) wider than the one before
+    ARRIVALS_HOUR_MAX = 1 << 20,    // bytes of a sealed hour
+    ARRIVALS_COUNT_MAX = 65535,     // in a bin; more are not counted
+    LENGTH_BUCKETS = 48,            // of tokens, each sqrt(2) wider than the one before
 };
 
 /* Tokens of requests, of servers of language models. */

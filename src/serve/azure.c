@@ -45,8 +45,8 @@ struct azure_columns {
     int time, prompt, output;
 };
 
-static int read_row(const struct csv *c, const struct azure_columns *col,
-                    struct llm_request *out, struct err *e)
+static int read_row(const struct csv *c, const struct azure_columns *col, struct llm_request *out,
+                    struct err *e)
 {
     double prompt, output;
 

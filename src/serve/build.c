@@ -9,12 +9,12 @@
 #include "base/rng.h"
 #include "serve/continuous.h"
 
-#define LATE_MAX 0.01     // of an hour's requests
+#define LATE_MAX 0.01       // of an hour's requests
 #define MARGIN_MIN 1.005    // steps are taken to be so much longer, and up to
-#define MARGIN_MAX 1.3     // where hours differ much: the spread of the worst three, to this power
+#define MARGIN_MAX 1.3      // where hours differ much: the spread of the worst three, to this power
 #define MARGIN_POWER 0.25
-#define PRECISION 1.003    // of F; the smaller end is kept
-#define COMPRESS_MAX 4    // an hour speaks of rates up to so many times its own
+#define PRECISION 1.003     // of F; the smaller end is kept
+#define COMPRESS_MAX 4      // an hour speaks of rates up to so many times its own
 #define STRETCH_MIN 0.25    // below this share of an hour's rate its arrivals are thinned instead
 
 enum { FEW = 1000 };    // arrivals: hours with fewer are joined; 1 % of them are ten
@@ -39,7 +39,7 @@ struct unit {
 };
 
 struct builder {
-    struct arena arena;         // of the units of one rate
+    struct arena arena;            // of the units of one rate
     const struct replay *hours;    // (n_hours)
     int n_hours;
     double n_arrivals;    // of all hours

@@ -20,7 +20,7 @@ struct serving {
     double rate;         // promised, requests/s: the table's until an hour is recorded
     double latency_s;    // 99 % within; batching servers
     int max_batch;
-    bool is_llm;             // the promise is:
+    bool is_llm;              // the promise is:
     double ttft_s, tpot_s;    // first token, and each further one on average
     int max_running;
 };
@@ -36,10 +36,10 @@ enum capacity_source {
 struct capacity {
     enum capacity_source source;
     struct serving spec;
-    double margin;      // steps are taken to be so many times longer
-    double rate_max;    // never more than this; INFINITY: no such limit
-    double rate_ref;    // of the hours, the busiest one's, requests/s
-    int n_hours;        // replayed
+    double margin;            // steps are taken to be so many times longer
+    double rate_max;          // never more than this; INFINITY: no such limit
+    double rate_ref;          // of the hours, the busiest one's, requests/s
+    int n_hours;              // replayed
     double prompt, output;    // mean tokens of a request; 0: no language model
     int n_alphas, n_gammas;
     double log_alpha[CAPACITY_ALPHAS];    // of a/t0
@@ -57,8 +57,8 @@ void capacity_build_replays(struct capacity *c, const struct replay *r, int n,
 
 /* What a scraper sees of a server; NaN where it does not say. */
 struct serving_metrics {
-    double rate;              // requests/s that one replica took
-    double t0_s, a_s, c_s;    // where it runs
+    double rate;                          // requests/s that one replica took
+    double t0_s, a_s, c_s;                // where it runs
     double late_share, p99_s, queue_s;    // queue_s: mean time before it is begun
     struct lengths lengths;               // of a language model's requests; none: not told
 };

@@ -8,8 +8,8 @@
 #include "serve/capacity.h"
 #include "serve/continuous.h"
 
-/* Fitted on Azure's trace and 7,112 service-hours made of it (SERVICES.md). */
-#define CAREFUL 2.2             // what Poisson arrivals promise over what bursts leave
+/* Fitted on Azure's trace and 7,112 service-hours made of it (docs/experiments.md). */
+#define CAREFUL 2.2    // what Poisson arrivals promise over what bursts leave
 #define METRICS_MARGIN 1.25
 #define METRICS_RATE_MAX 1.4    // of the rate that was seen
 

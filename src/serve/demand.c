@@ -13,8 +13,8 @@
 /* Tried on twenty services against rises of the day before (three times as many starts) and the
  * week before (more than six times the misses): docs/experiments.md.
  */
-#define MARGIN 1.3           // over the busiest slot of the hold
-#define HOLD_S 7200.0        // how long a busy slot is remembered, at least
+#define MARGIN 1.3       // over the busiest slot of the hold
+#define HOLD_S 7200.0    // how long a busy slot is remembered, at least
 #define HOLD_MAX_S 86400.0
 
 #define GUARD_STEP (4.0 / 3)

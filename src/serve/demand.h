@@ -13,9 +13,9 @@ struct arrivals;
 enum { DEMAND_SLOT_S = 300, DEMAND_SLOTS = 2016 };    // five minutes; a week of them
 
 struct demand {
-    long newest;                // slot since the epoch; 0: nothing seen
-    long first;                 // the first slot that was seen whole
-    float n[DEMAND_SLOTS];      // arrivals, by slot modulo DEMAND_SLOTS
+    long newest;              // slot since the epoch; 0: nothing seen
+    long first;               // the first slot that was seen whole
+    float n[DEMAND_SLOTS];    // arrivals, by slot modulo DEMAND_SLOTS
 };
 
 /* 'n' arrivals from 'from_s' to 'to_s'. Bytes of the struct may be kept and put back. */

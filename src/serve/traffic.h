@@ -13,18 +13,18 @@
 #include "base/rng.h"
 
 struct traffic_spec {
-    double rate;         // mean over a week, of the base, requests/s
-    double day;          // 0..1: swing around the mean by hour of day
-    double peak_h;       // hour of the day of the peak
-    double week;         // 0..1: how much less at weekends
-    double clump;        // mean arrivals of a clump, >= 1; geometric
-    double clump_s;      // mean time between those of a clump
-    double spell;        // the rate's factor in a busy spell; 1: none. The mean stays
-    double spell_s;      // mean length of one
-    double calm_s;       // and of the time between them
-    double clients_day;    // clients that appear in a day, on average
-    double client_s;       // mean stay
-    double client_rate;    // mean rate of one over 'rate'; exponential
+    double rate;            // mean over a week, of the base, requests/s
+    double day;             // 0..1: swing around the mean by hour of day
+    double peak_h;          // hour of the day of the peak
+    double week;            // 0..1: how much less at weekends
+    double clump;           // mean arrivals of a clump, >= 1; geometric
+    double clump_s;         // mean time between those of a clump
+    double spell;           // the rate's factor in a busy spell; 1: none. The mean stays
+    double spell_s;         // mean length of one
+    double calm_s;          // and of the time between them
+    double clients_day;     // clients that appear in a day, on average
+    double client_s;        // mean stay
+    double client_rate;     // mean rate of one over 'rate'; exponential
     double client_clump;    // mean arrivals of their clumps
 };
 
@@ -33,9 +33,9 @@ enum { TRAFFIC_CLIENTS = 16, TRAFFIC_PENDING = 1024 };
 struct traffic {
     struct traffic_spec spec;
     struct rng rng;
-    double now_s;           // base process has been drawn until here
-    double segment_s;       // the rate stays until here
-    double spell_end_s;     // the next change between spell and calm
+    double now_s;          // base process has been drawn until here
+    double segment_s;      // the rate stays until here
+    double spell_end_s;    // the next change between spell and calm
     int is_spell;
     double next_client_s;
     int n_clients;

@@ -88,14 +88,14 @@ static int come(struct sim *s, struct sim_service *v, struct err *e)
     if (rc < 0)
         return rc;
     v->id = s->ledger.state.n_jobs - 1;
-    world_add_service(s->world, &(struct world_service_spec){ .workload = w->truth,
-                                                              .latency_s =
-                                                                  service_latency_s(&terms),
-                                                              .tpot_s = t->tpot_s,
-                                                              .max_batch = t->max_batch,
-                                                              .seed = (uint64_t)t->seed,
-                                                              .traffic = v->requests,
-                                                              .next = service_arrivals_next });
+    world_add_service(s->world,
+                      &(struct world_service_spec){ .workload = w->truth,
+                                                    .latency_s = service_latency_s(&terms),
+                                                    .tpot_s = t->tpot_s,
+                                                    .max_batch = t->max_batch,
+                                                    .seed = (uint64_t)t->seed,
+                                                    .traffic = v->requests,
+                                                    .next = service_arrivals_next });
     return 0;
 }
 

@@ -283,7 +283,7 @@ static const char version_10[] =
 static const char version_11[] = "ALTER TABLE usage ADD COLUMN requests REAL NOT NULL DEFAULT 0;"
                                  "ALTER TABLE usage ADD COLUMN late REAL NOT NULL DEFAULT 0;";
 
-const char *const store_migrations[] = { version_1, version_2, version_3, version_4, version_5,
-                                         version_6, version_7, version_8, version_9, version_10,
-                                         version_11 };
+const char *const store_migrations[] = { version_1, version_2,  version_3, version_4,
+                                         version_5, version_6,  version_7, version_8,
+                                         version_9, version_10, version_11 };
 const int store_n_migrations = sizeof(store_migrations) / sizeof(store_migrations[0]);

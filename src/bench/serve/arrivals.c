@@ -365,11 +365,11 @@ static int run(struct filling *a, struct err *e)
 int serve_arrivals(struct serve_bench *b, struct err *e)
 {
     struct filling a = { .bench = b,
-                          .submits = { .fd = -1 },
-                          .watch = { .fd = -1 },
-                          .n_gpus = serve_scaled(b, N_GPUS),
-                          .n_jobs = serve_scaled(b, N_JOBS),
-                          .seconds = (double)SECONDS / b->scale };
+                         .submits = { .fd = -1 },
+                         .watch = { .fd = -1 },
+                         .n_gpus = serve_scaled(b, N_GPUS),
+                         .n_jobs = serve_scaled(b, N_JOBS),
+                         .seconds = (double)SECONDS / b->scale };
 
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     int rc = run(&a, e);

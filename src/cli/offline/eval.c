@@ -173,8 +173,8 @@ static int check(const struct cmd_call *call)
     }
     if (split < 0)
         return cmd_misuse(
-            call->cmd,
-            "--split wants job, family or gpu, campaign or site, or serving, not '%s'", o->split);
+            call->cmd, "--split wants job, family or gpu, campaign or site, or serving, not '%s'",
+            o->split);
     if (choice < 0)
         return cmd_misuse(call->cmd, "--choose wants random or active, not '%s'", o->choose);
     int rc = check_list(call, "--measurements", o->measurements, EVAL_K_MAX, o->k, &eval->n_k);
@@ -417,8 +417,7 @@ static int find_campaign(struct options *o, const struct catalog *c, struct err 
 static int evaluate_serving(const struct options *o, const struct catalog *c, struct err *e)
 {
     const struct serving_eval_options serving = { .model = o->eval.model,
-                                                  .campaign =
-                                                      o->campaign ? o->eval.campaign : -1,
+                                                  .campaign = o->campaign ? o->eval.campaign : -1,
                                                   .z = SERVING_Z,
                                                   .seed = (uint64_t)o->seed };
     int rc = eval_serving(c, &serving, o->model, o->is_json, e);

@@ -97,10 +97,8 @@ static const struct trace_kind {
     int (*import)(const struct options *o, struct arena *a, const struct trace_import *in,
                   struct err *e);
 } kinds[] = {
-    { "gavel", trace_import_gavel, NULL },
-    { "philly", trace_import_philly, NULL },
-    { "alibaba", trace_import_alibaba, NULL },
-    { "alibaba-nodes", NULL, import_nodes },
+    { "gavel", trace_import_gavel, NULL },     { "philly", trace_import_philly, NULL },
+    { "alibaba", trace_import_alibaba, NULL }, { "alibaba-nodes", NULL, import_nodes },
     { "azure", NULL, import_requests },
 };
 

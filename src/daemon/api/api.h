@@ -76,8 +76,7 @@ bool api_only_watches(struct request *r);
 /* May the caller change the job, and does job.h draw the arrow? Where not, the answer is given; it
  * ends with 'what'.
  */
-bool api_may_change(struct request *r, const struct job *j, enum event_kind kind,
-                    const char *what);
+bool api_may_change(struct request *r, const struct job *j, enum event_kind kind, const char *what);
 
 /* The end of a page of a list, and of the answer: 'next' is what the following one is after; -1:
  * that was all.

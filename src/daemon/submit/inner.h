@@ -34,7 +34,7 @@ int reading_workload(struct submit_reading *r, struct err *e);
 /* Of a service: kind, rate and terms; its name; that its workload is inference. And of what is
  * none: that it says nothing that only a service has.
  */
-enum { SERVICE_GPUS = 8 };           // replicas at once, where nobody says how many
+enum { SERVICE_GPUS = 8 };          // replicas at once, where nobody says how many
 enum { SERVICE_NAME_MAX = 180 };    // a replica's number and more comes behind it
 int reading_service(struct submit_reading *r, struct err *e);
 int reading_service_name(const char *name, struct err *e);

@@ -26,8 +26,8 @@
  */
 #define SERVICE_PAY_S 120.0
 
-/* Who holds its demand and is not to move comes nowhere: above all that others lack. Each would make
- * room for the next, and none of the moves would be done before the next plan.
+/* Who holds its demand and is not to move comes nowhere: above all that others lack. Each would
+ * make room for the next, and none of the moves would be done before the next plan.
  */
 #define SERVICE_STAY_W 1e9
 

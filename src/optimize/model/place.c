@@ -32,8 +32,8 @@ static struct steps whole(const struct capacity *c, struct steps t)
     return t;
 }
 
-/* As people do who go by utilisation: a free server takes what is there, so that it is busy for this
- * part of the time with requests one by one; of a language model it is how many run.
+/* As people do who go by utilisation: a free server takes what is there, so that it is busy for
+ * this part of the time with requests one by one; of a language model it is how many run.
  */
 static double by_busy_share(const struct service_view *v, struct steps t)
 {
@@ -76,8 +76,8 @@ double place_busy(const struct estimator *e, const struct service_view *v, int w
 {
     struct serving_estimate s = estimate_serving(e, workload, type, -1);
     struct steps t = whole(v->capacity, steps_of(&s, 0));
-    double batch = fmin(fmax(rate * t.t0_s / fmax(1 - rate * t.a_s, 1e-3), 1),
-                        v->capacity->spec.max_batch);
+    double batch =
+        fmin(fmax(rate * t.t0_s / fmax(1 - rate * t.a_s, 1e-3), 1), v->capacity->spec.max_batch);
 
     return fmin(rate * (t.a_s + t.t0_s / batch), 1);
 }

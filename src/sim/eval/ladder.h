@@ -14,16 +14,15 @@ struct catalog;
 
 /* Rung i is a batch of 2^i. */
 struct ladder {
-    int top;     // the workload of the largest batch that there is of its model
-    int type;    // of the GPU
+    int top;                         // the workload of the largest batch that there is of its model
+    int type;                        // of the GPU
     int first, last, last_beside;    // rungs that were measured; -1: none beside
     int at[SERVING_RUNGS];           // its workloads; -1: there is none
     double alone[SERVING_RUNGS], beside[SERVING_RUNGS];    // s; NaN: not measured
 };
 
 /* Those of the campaign with three rungs and more on a type. Returns how many. */
-int ladders_take(struct arena *a, const struct catalog *c, int campaign,
-                 const struct ladder **out);
+int ladders_take(struct arena *a, const struct catalog *c, int campaign, const struct ladder **out);
 
 /* The best line through measured step times. */
 struct serving_estimate ladder_line(const double tau[SERVING_RUNGS]);

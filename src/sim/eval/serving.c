@@ -17,8 +17,8 @@
 #include "sim/eval/ladder.h"
 
 const char *const serving_figure_names[SERVING_FIGURES] = {
-    "line_mape",    "alone_mape", "alone_coverage90", "beside_mape", "beside_coverage90",
-    "beside_worst", "one_mape",   "one_worst",
+    "line_mape",         "alone_mape",   "alone_coverage90", "beside_mape",
+    "beside_coverage90", "beside_worst", "one_mape",         "one_worst",
 };
 
 /* Promises, in steps of one request alone. */

@@ -24,13 +24,13 @@ struct serving_eval_options {
 };
 
 enum serving_figure {
-    SERVING_LINE_MAPE,          // of the best line through what was measured
-    SERVING_ALONE_MAPE,         // of step times alone
-    SERVING_ALONE_COVERAGE,     // share of them in intervals of 90 %
-    SERVING_BESIDE_MAPE,        // beside a copy, by two factors
+    SERVING_LINE_MAPE,         // of the best line through what was measured
+    SERVING_ALONE_MAPE,        // of step times alone
+    SERVING_ALONE_COVERAGE,    // share of them in intervals of 90 %
+    SERVING_BESIDE_MAPE,       // beside a copy, by two factors
     SERVING_BESIDE_COVERAGE,
-    SERVING_BESIDE_WORST,       // the most that one took longer, as a part of what was foreseen
-    SERVING_ONE_MAPE,           // the same by one factor, that of the middle batch
+    SERVING_BESIDE_WORST,    // the most that one took longer, as a part of what was foreseen
+    SERVING_ONE_MAPE,        // the same by one factor, that of the middle batch
     SERVING_ONE_WORST,
     SERVING_FIGURES
 };
@@ -39,7 +39,7 @@ extern const char *const serving_figure_names[SERVING_FIGURES];
 struct serving_row {
     int campaign;
     bool is_family_held, is_alone_known;
-    int n_alone, n_beside;    // step times that were foreseen
+    int n_alone, n_beside;                // step times that were foreseen
     int n_asked, n_admitted, n_broken;    // neighbours by promise: asked about, let in, wrongly so
     double figure[SERVING_FIGURES];       // NaN: of nothing
 };

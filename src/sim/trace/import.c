@@ -463,8 +463,8 @@ int trace_import_azure(struct arena *a, const struct trace_import *in, struct tr
     s->rate = fmin(n / fmax(span_s, 1), 1e6);
     s->end_s = NAN;
     for (int i = 0; i < n && rc == 0; i++)
-        rc = buf_printf(arrivals, "%.6f %d %d\n", lead_s + t.requests[i].at_s,
-                        t.requests[i].prompt, t.requests[i].output);
+        rc = buf_printf(arrivals, "%.6f %d %d\n", lead_s + t.requests[i].at_s, t.requests[i].prompt,
+                        t.requests[i].output);
     return rc < 0 ? err_set(e, EFBIG, "%s: too many requests: ask for fewer with --jobs", in->name)
                   : 0;
 }

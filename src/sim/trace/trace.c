@@ -99,7 +99,7 @@ struct trace_parser {
     struct trace *out;
     int cap, cap_services;
     const struct line_kind *kind;    // of this line
-    bool is_seen[N_SEEN];    // keys of this line
+    bool is_seen[N_SEEN];            // keys of this line
     double batch;
 };
 
@@ -227,9 +227,8 @@ static int finish_service(struct trace_parser *p, struct trace_service *s, struc
                        "language model ttft=SECONDS and tpot=SECONDS",
                        HERE(p), s->name);
     if (s->latency_s > 0 && (s->ttft_s > 0 || s->tpot_s > 0))
-        return err_set(e, EINVAL,
-                       "%s:%d: service '%s' promises p99=, or ttft= and tpot=: keep one", HERE(p),
-                       s->name);
+        return err_set(e, EINVAL, "%s:%d: service '%s' promises p99=, or ttft= and tpot=: keep one",
+                       HERE(p), s->name);
     if ((s->traffic != NULL) == (s->arrivals != NULL))
         return err_set(e, EINVAL,
                        "%s:%d: service '%s' wants either traffic=steady, diurnal or drawn, or "
@@ -239,8 +238,9 @@ static int finish_service(struct trace_parser *p, struct trace_service *s, struc
         return err_set(e, EINVAL, "%s:%d: traffic=%s: want steady, diurnal or drawn", HERE(p),
                        s->traffic);
     if (s->end_s <= s->at_s)
-        return err_set(e, EINVAL, "%s:%d: service '%s' ends before it begins: set end= above at=",
-                       HERE(p), s->name);
+        return err_set(e, EINVAL,
+                       "%s:%d: service '%s' ends before it begins: set end= above at=", HERE(p),
+                       s->name);
     return 0;
 }
 
@@ -303,8 +303,7 @@ static int parse_service(struct trace_parser *p, struct trace_service *s, struct
 
     for (int i = 2; i < p->words.n; i++) {
         if (w[i].key.at == NULL)
-            return err_set(e, EINVAL, "%s:%d: '%.*s' is not key=value", HERE(p),
-                           SHOWN(w[i].value));
+            return err_set(e, EINVAL, "%s:%d: '%.*s' is not key=value", HERE(p), SHOWN(w[i].value));
         if (take_pair(p, s, &w[i], e) < 0)
             return -EINVAL;
     }

@@ -47,8 +47,8 @@ struct trace_service {
     double at_s;
     double end_s;    // NaN: none
     const char *workload;
-    double rate;         // requests/s, mean over a week
-    double latency_s;    // 99 of 100 requests within this; a language model has none, but:
+    double rate;              // requests/s, mean over a week
+    double latency_s;         // 99 of 100 requests within this; a language model has none, but:
     double ttft_s, tpot_s;    // the first token, and each further one on average; 0: it is no such
     int max_batch, max_gpus;
     double load_s;           // from a replica's start until it is ready

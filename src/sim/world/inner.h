@@ -59,10 +59,10 @@ struct world_job {
 
     int served_by;    // index in 'services' of the service that it is, or is a replica of; -1
     bool is_service, is_draining;
-    double busy;         // a replica: share of the time since services were last played
-    double felt_now;     // the same of the last minutes
-    double felt;         // and as its neighbours' conditions have it
-    double busy_seen;    // of its server's seconds those that were booked
+    double busy;           // a replica: share of the time since services were last played
+    double felt_now;       // the same of the last minutes
+    double felt;           // and as its neighbours' conditions have it
+    double busy_seen;      // of its server's seconds those that were booked
     double done_before;    // requests before it was last ready
 };
 
@@ -106,12 +106,12 @@ struct world {
 
     struct world_service *services;
     int n_services, cap_services;
-    double served_s;      // they were played until here
-    bool is_played;       // at set times: WORLD_SERVED is in the heap
-    struct told {         // of OBS_SERVED, in the order of the news
+    double served_s;    // they were played until here
+    bool is_played;     // at set times: WORLD_SERVED is in the heap
+    struct told {       // of OBS_SERVED, in the order of the news
         struct served served;
         int counts_at;    // offset in told_counts
-    } *told;
+    } * told;
     int n_told_served, cap_told_served, next_told;
     unsigned *told_counts;
     int n_told_counts, cap_told_counts;

@@ -235,10 +235,9 @@ void replica_drain(struct world *w, int job)
 
 int world_add_service(struct world *w, const struct world_service_spec *ask)
 {
-    const int job = world_submit(w, &(struct world_job_spec){ .workload = ask->workload,
-                                                              .steps = INFINITY,
-                                                              .reference_speed = 1,
-                                                              .max_gpus = 1 });
+    const int job = world_submit(
+        w, &(struct world_job_spec){
+               .workload = ask->workload, .steps = INFINITY, .reference_speed = 1, .max_gpus = 1 });
 
     replicas_play(w);
     if (w->n_services == 0)

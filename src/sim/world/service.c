@@ -281,7 +281,7 @@ void requests_ready(struct world_service *s, int job, const struct batch_time *f
     r = &s->replicas[s->n_replicas++];
     *r = (struct service_replica){ .job = job, .takes = true, .told_s = s->now_s };
     any_server_init(&r->server, &terms, &times,
-                has_waiting ? s->waiting[s->first_waiting].at_s : s->now_s, s->now_s);
+                    has_waiting ? s->waiting[s->first_waiting].at_s : s->now_s, s->now_s);
     r->counts = heap_array(SERVED_BINS_MAX, sizeof *r->counts);
     requests_set_figures(r, figures);
     route(s);
@@ -340,7 +340,7 @@ static int bins_now(const struct world_service *s, const struct service_replica 
 }
 
 void requests_tell(const struct world_service *s, const struct service_replica *r,
-                  struct served *out)
+                   struct served *out)
 {
     const struct server_sums b = any_server_sums(&r->server);
 

@@ -102,7 +102,7 @@ void requests_set_weights(struct world_service *s, const int *jobs, const double
 
 /* What a replica did since it was last told of. Its counts are borrowed until requests_told. */
 void requests_tell(const struct world_service *s, const struct service_replica *r,
-                  struct served *out);
+                   struct served *out);
 void requests_told(const struct world_service *s, struct service_replica *r);
 
 /* Hour 'i' of 'n_hours', the present one as far as it is. */

@@ -26,8 +26,8 @@ static double fixed_odds(const struct truth *t, int workload, int type)
     roofline(&one, &t->catalog->types[type], &at_one);
     roofline(&two, &t->catalog->types[type], &at_two);
     const double each = at_two.step_s - at_one.step_s;
-    const double share = 1 - each * batch_of(t, workload) /
-                                 (at_one.step_s + each * (batch_of(t, workload) - 1));
+    const double share =
+        1 - each * batch_of(t, workload) / (at_one.step_s + each * (batch_of(t, workload) - 1));
 
     const double sure = fmin(fmax(share, 0.05), 0.95);    // of unknown descriptors, too
     return sure / (1 - sure);
@@ -42,12 +42,12 @@ struct batch_time truth_serving(const struct truth *t, int workload, int type)
     const double prefill_s =
         serving_prefill_s(&t->catalog->workloads[workload], &t->catalog->types[type]);
 
-    return (struct batch_time){ .t0_s = step_s * odds / (1 + odds),
-                                .a_s = step_s / (1 + odds) / batch_of(t, workload),
-                                .c_s = prefill_s * exp(SERVING_PREFILL_SD *
-                                                       truth_hidden(t, "prefill", workload, type,
-                                                                    -1)),
-                                .tail = 1 };
+    return (struct batch_time){
+        .t0_s = step_s * odds / (1 + odds),
+        .a_s = step_s / (1 + odds) / batch_of(t, workload),
+        .c_s = prefill_s * exp(SERVING_PREFILL_SD * truth_hidden(t, "prefill", workload, type, -1)),
+        .tail = 1
+    };
 }
 
 void serving_beside(const struct truth *t, int workload, int type, int neighbour, double busy,

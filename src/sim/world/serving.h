@@ -20,7 +20,7 @@ struct truth;
 /* Sd of the hidden part of t0 in a step, as a logit, and of the logarithm of tails. */
 #define SERVING_TILT_SD 0.3
 #define SERVING_PREFILL_SD 0.3    // of the logarithm; built-in models are dense, so like each other
-#define SERVING_TAIL 3.0    // median
+#define SERVING_TAIL 3.0          // median
 #define SERVING_TAIL_SD 0.35
 
 struct batch_time {

@@ -164,10 +164,10 @@ void world_job_outcome(const struct world *w, int job, struct world_outcome *out
 struct world_service_figures {
     int n_hours, n_kept;
     double n_requests, n_late, n_refused, n_lost;
-    double n_arrived;       // those that still wait among them
-    double p99_s;           // of all; NaN: there was none
-    double lived_s;         // since it came
-    int n_starts;           // of replicas
+    double n_arrived;    // those that still wait among them
+    double p99_s;        // of all; NaN: there was none
+    double lived_s;      // since it came
+    int n_starts;        // of replicas
     int n_interruptions;
 };
 void world_service_now(struct world *w, int service, struct world_service_figures *out);

@@ -430,12 +430,13 @@ static int take_line(struct scenario_parser *p, struct err *e)
         p->said |= 1u << i;
         return keys[i].take(p, e);
     }
-    return err_set(e, EINVAL,
-                   "%s:%d: a line begins with title, cluster, truth, jobs, reference, models, "
-                   "promises, services, load, policy, limits, sleep, levers, knows, history, "
-                   "model, delay_w, promise_w, first_seed, seeds, with node, gputype, workload, set, "
-                   "or with #",
-                   HERE(p));
+    return err_set(
+        e, EINVAL,
+        "%s:%d: a line begins with title, cluster, truth, jobs, reference, models, "
+        "promises, services, load, policy, limits, sleep, levers, knows, history, "
+        "model, delay_w, promise_w, first_seed, seeds, with node, gputype, workload, set, "
+        "or with #",
+        HERE(p));
 }
 
 /* The text with the cluster's lines alone, each where it stood, so that messages name it. */

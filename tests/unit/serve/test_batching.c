@@ -52,7 +52,7 @@ static const struct {
     double clump, t0, a, latency;
     int max;
 } servers[] = {
-    { 1, 0.9, 0, 5, 1 },      { 1, 2, 0.1, 6, 8 },      { 5, 1, 0.3, 9, 16 },
+    { 1, 0.9, 0, 5, 1 },      { 1, 2, 0.1, 6, 8 },     { 5, 1, 0.3, 9, 16 },
     { 20, 0.2, 0.5, 30, 64 }, { 3, 4, 0.01, 5, 1000 }, { 1, 3, 0.2, 2, 4 },
 };
 
@@ -71,8 +71,8 @@ EACH(a_replay_counts_what_going_one_by_one_counts, servers)
 EACH(a_server_fed_step_by_step_counts_the_same, servers)
 {
     const struct replay r = draw(7, servers[_i].clump);
-    const int want = batching_late(&r, servers[_i].t0, servers[_i].a, servers[_i].max,
-                                   servers[_i].latency, N);
+    const int want =
+        batching_late(&r, servers[_i].t0, servers[_i].a, servers[_i].max, servers[_i].latency, N);
     struct batch_server s;
     struct rng rng;
 
@@ -206,7 +206,8 @@ TIMES(a_language_models_server_counts_what_every_step_counts, 20)
                                          .tpot_s = 0.0577 };
     for (int i = 0; i < 300; i++) {
         t += rng_exponential(&rng, 0.5);
-        r[i] = (struct llm_request){ t, 1 + (int)rng_below(&rng, 6000), 1 + (int)rng_below(&rng, 60) };
+        r[i] =
+            (struct llm_request){ t, 1 + (int)rng_below(&rng, 6000), 1 + (int)rng_below(&rng, 60) };
     }
     const int late = continuous_late(r, 300, &s, 1, 1, 300);
     ck_assert_int_gt(late, 0);

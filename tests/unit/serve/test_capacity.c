@@ -30,8 +30,9 @@ static void draw(int seed, double clump, double rate)
 }
 
 static const struct serving batching = { .rate = 20, .latency_s = 0.5, .max_batch = 16 };
-static const struct serving llm = { .rate = 3, .is_llm = true, .ttft_s = 1, .tpot_s = 0.1,
-                                    .max_running = 64 };
+static const struct serving llm = {
+    .rate = 3, .is_llm = true, .ttft_s = 1, .tpot_s = 0.1, .max_running = 64
+};
 
 /* Whether every hour, brought to 'rate', has at most 1 % late there. */
 static bool all_hold(double t0, double a, double rate)
@@ -199,12 +200,9 @@ TEST(few_arrivals_are_not_believed_beyond_the_careful_rule)
 TEST(metrics_with_a_longer_tail_give_less_and_never_far_beyond_the_load)
 {
     const double nan = (double)NAN;
-    struct serving_metrics m = { .rate = 20,
-                                 .t0_s = 0.02,
-                                 .a_s = 0.005,
-                                 .late_share = nan,
-                                 .p99_s = 0.08,
-                                 .queue_s = nan };
+    struct serving_metrics m = {
+        .rate = 20, .t0_s = 0.02, .a_s = 0.005, .late_share = nan, .p99_s = 0.08, .queue_s = nan
+    };
     struct capacity calm, rough;
 
     capacity_from_metrics(&calm, &batching, &m);

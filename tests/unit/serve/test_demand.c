@@ -38,7 +38,7 @@ TEST(a_longer_horizon_remembers_longer)
 static const struct {
     double n_requests, n_late;
     bool is_late;
-} minutes[] = { { 100, 0, false }, { 100, 1, false }, { 20, 1, false }, { 1000, 10, false },
+} minutes[] = { { 100, 0, false },  { 100, 1, false }, { 20, 1, false }, { 1000, 10, false },
                 { 1000, 11, true }, { 100, 2, true },  { 0, 0, false } };
 
 EACH(a_minute_is_late_with_more_than_a_hundredth_and_more_than_one, minutes)
@@ -51,8 +51,9 @@ TEST(the_guard_sees_that_places_are_too_few)
 {
     struct arrivals *a = arrivals_create(0.025);
     const struct guard_place one[] = { { 0.02, 0.01, 1 } };
-    const struct guard_place four[] = { { 0.02, 0.01, 1 }, { 0.02, 0.01, 1 }, { 0.02, 0.01, 1 },
-                                        { 0.02, 0.01, 1 } };
+    const struct guard_place four[] = {
+        { 0.02, 0.01, 1 }, { 0.02, 0.01, 1 }, { 0.02, 0.01, 1 }, { 0.02, 0.01, 1 }
+    };
 
     for (int i = 0; i < 300 * 150; i++)
         arrivals_add(a, 1000 + i / 150.0, 1000 + i / 150.0, 0.001, 1, (const unsigned[]){ 1 });
@@ -65,10 +66,18 @@ TEST(the_guard_sees_that_places_are_too_few)
     arrivals_destroy(a);
 }
 
-static struct traffic_spec bursty = { .rate = 5,          .day = 0.5,         .peak_h = 14,
-                                      .week = 0.3,        .clump = 4,         .clump_s = 0.01,
-                                      .spell = 3,         .spell_s = 60,      .calm_s = 600,
-                                      .clients_day = 30,  .client_s = 1800,   .client_rate = 0.3,
+static struct traffic_spec bursty = { .rate = 5,
+                                      .day = 0.5,
+                                      .peak_h = 14,
+                                      .week = 0.3,
+                                      .clump = 4,
+                                      .clump_s = 0.01,
+                                      .spell = 3,
+                                      .spell_s = 60,
+                                      .calm_s = 600,
+                                      .clients_day = 30,
+                                      .client_s = 1800,
+                                      .client_rate = 0.3,
                                       .client_clump = 2 };
 
 TEST(traffic_keeps_its_mean_rate_and_its_order)

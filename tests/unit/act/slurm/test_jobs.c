@@ -1127,8 +1127,7 @@ static const struct {
           "> started web.0.0 on 1\n"
           "cancel 1\n" },
         { "a replica that ends has failed, however it ends, and is not run again",
-          SERVES "exit web.0 0; look; look; look",
-          "> failed web.0.0: exit 0\n" },
+          SERVES "exit web.0 0; look; look; look", "> failed web.0.0: exit 0\n" },
         { "by a signal", SERVES "kill web.0; look; look; look",
           "> failed web.0.0: signal 9 (Killed)\n" },
         { "by Slurm's commands", SERVES "scancel web.0; look; look; look",

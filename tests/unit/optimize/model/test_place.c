@@ -22,10 +22,13 @@ static void tear_down(void)
 FIXTURE(set_up, tear_down)
 
 static const struct serving batching = { .rate = 1, .latency_s = 10, .max_batch = 8 };
-static const struct serving llm = {
-    .is_llm = true, .rate = 1, .latency_s = 10, .ttft_s = 10, .tpot_s = 5, .max_batch = 8,
-    .max_running = 8
-};
+static const struct serving llm = { .is_llm = true,
+                                    .rate = 1,
+                                    .latency_s = 10,
+                                    .ttft_s = 10,
+                                    .tpot_s = 5,
+                                    .max_batch = 8,
+                                    .max_running = 8 };
 
 static double busy(const struct serving *s, double output, double rate)
 {
@@ -42,7 +45,7 @@ TEST(a_request_of_a_language_model_takes_a_step_for_each_token)
     ck_assert(once > 0 && once < 0.01);
     ck_assert_double_eq_tol(busy(&llm, 1, 0.01), once, 1e-12);
     ck_assert_double_eq_tol(busy(&llm, 20, 0.01), 20 * once, 1e-9);    // one after the other
-    ck_assert_double_lt(busy(&llm, 300, 0.1), 3000 * once);    // they share steps
+    ck_assert_double_lt(busy(&llm, 300, 0.1), 3000 * once);            // they share steps
     ck_assert_double_gt(busy(&llm, 300, 0.1), 0.5);
     ck_assert_double_eq(busy(&llm, 3000, 1), 1);
 }

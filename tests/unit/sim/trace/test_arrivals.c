@@ -14,8 +14,8 @@
 #include "unit/suite.h"
 #include "unit/texts.h"
 
-#define WRONG                                                                               \
-    "want a time in seconds, not before the one above it, alone or with the tokens of "     \
+#define WRONG                                                                           \
+    "want a time in seconds, not before the one above it, alone or with the tokens of " \
     "prompt and answer: '12.5 900 120'"
 
 static const struct {

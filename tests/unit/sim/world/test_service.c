@@ -115,18 +115,16 @@ static int replica(struct setting *s, double load_s)
 
 static int training(struct setting *s, double steps)
 {
-    return world_submit(s->world, &(struct world_job_spec){ .workload = BIG,
-                                                            .steps = steps,
-                                                            .reference_speed = 10,
-                                                            .max_gpus = 1 });
+    return world_submit(
+        s->world, &(struct world_job_spec){
+                      .workload = BIG, .steps = steps, .reference_speed = 10, .max_gpus = 1 });
 }
 
 static void start(struct setting *s, int job, int gpu)
 {
     struct err e;
 
-    ck_assert_int_eq(
-        s->order.start(s->order.self, &(struct placement){ job, 1, &gpu, 0 }, &e), 0);
+    ck_assert_int_eq(s->order.start(s->order.self, &(struct placement){ job, 1, &gpu, 0 }, &e), 0);
 }
 
 static struct world_service_figures figures(struct setting *s)
@@ -295,10 +293,18 @@ static void meddle(struct setting *s, struct rng *r, int *jobs, int n)
 
         world_advance(s->world, world_now_s(s->world) + rng_exponential(r, 20));
         switch (rng_below(r, 5)) {
-        case 0: s->order.stop(s->order.self, job, &e); break;
-        case 1: s->order.move(s->order.self, &p, &e); break;
-        case 2: world_set_weights(s->world, s->service, jobs, weights, 2); break;
-        default: s->order.start(s->order.self, &p, &e); break;
+        case 0:
+            s->order.stop(s->order.self, job, &e);
+            break;
+        case 1:
+            s->order.move(s->order.self, &p, &e);
+            break;
+        case 2:
+            world_set_weights(s->world, s->service, jobs, weights, 2);
+            break;
+        default:
+            s->order.start(s->order.self, &p, &e);
+            break;
         }
         ck_assert_double_ge(unanswered(s), 0);
         NEAR(world_energy_j(s->world), gpus_j(s));
