@@ -21,6 +21,11 @@
 #define WINDOW_S 60.0
 #define WINDOW_MOST_S 3600.0
 
+/* Fewer requests say nothing of their hundredth; the standard deviation of ln of a tail. */
+#define TAIL_REQUESTS 500
+#define TAIL_NOISE 0.2
+#define TAIL_BUSY 0.5
+
 /* ---- learning ---- */
 
 static struct served_window *window_of(struct service_record *r, int job)
@@ -80,7 +85,27 @@ static void begin(struct served_window *w, int beside, int limit_w, double now_s
     w->beside = beside;
     w->limit_w = limit_w;
     w->from_s = w->to_s = now_s;
+    w->late = 0;
     w->sum = (struct serving_seen){ 0 };
+}
+
+/* Beside one that trains more than 1 % were late, although it was idle for most of the time: p99 is
+ * longer than its steps say, at the least by what was promised.
+ */
+static void learn_tail(struct cycle *c, const struct job *j, const struct served_window *w)
+{
+    const struct state *st = &c->ledger->state;
+    double busy = w->sum.busy_s / (w->to_s - w->from_s);
+
+    if (w->beside < 0 || st->jobs[w->beside]->spec.kind != JOB_TRAINING ||
+        w->sum.n_requests < TAIL_REQUESTS || !(w->late > 0.01 * w->sum.n_requests) ||
+        busy > TAIL_BUSY)
+        return;
+    int type = st->gpus[j->gpus[0]].type, beside = st->jobs[w->beside]->spec.workload;
+    struct serving_estimate is = estimate_serving(&c->estimator, j->spec.workload, type, beside);
+    double factor = service_latency_s(j->spec.terms) / serving_two_steps_s(&is);
+    if (factor > is.tail)
+        serving_note_tail(&c->estimator, j->spec.workload, type, beside, factor, TAIL_NOISE);
 }
 
 static bool learn(struct cycle *c, struct service_record *r, int job, const struct served *seen,
@@ -101,9 +126,11 @@ static bool learn(struct cycle *c, struct service_record *r, int job, const stru
     w->sum.n_requests += seen->n_requests;
     w->sum.n_batches += seen->n_batches;
     w->sum.busy_s += seen->busy_s;
+    w->late += isnan(seen->n_late) ? 0 : seen->n_late;
     w->to_s = seen->to_s;
     if (w->to_s - w->from_s < w->least_s || beside < -1)
         return false;
+    learn_tail(c, j, w);
     w->sum.beside_busy = beside < 0 ? 1 : busy_of(c, beside);
     bool is_one = w->sum.n_requests <= w->sum.n_batches * service_batch(j->spec.terms) &&
                   serving_measure(&c->estimator, j->spec.workload, st->gpus[j->gpus[0]].type,

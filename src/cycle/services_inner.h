@@ -18,6 +18,7 @@ struct served_window {
     int limit_w;
     double from_s, to_s;
     double least_s;    // it is learned from once it is so long
+    double late;
     struct serving_seen sum;
 };
 

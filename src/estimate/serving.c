@@ -312,6 +312,11 @@ bool serving_measure(const struct estimator *e, int workload, int type, int neig
 #define STEPS 2.0                // the one that is running, and the request's own
 #define TRAINING_P99_LEAST 12    // times p99 alone: see tail_before
 
+double serving_two_steps_s(const struct serving_estimate *is)
+{
+    return STEPS * step_s(is, 1);
+}
+
 bool serving_is_safe(const struct estimator *e, int workload, int type, int neighbour,
                      double within_s, double p99_alone_s, double z)
 {

@@ -77,6 +77,9 @@ struct serving_seen {
 bool serving_measure(const struct estimator *e, int workload, int type, int neighbour,
                      const struct serving_seen *seen, struct measurement *out);
 
+/* What a request takes that comes when a step of one has begun: the rest of it, and its own. */
+double serving_two_steps_s(const struct serving_estimate *is);
+
 /* A p99 was seen that is 'factor' times the one that t0 and a say for the same arrivals; 'noise' is
  * the standard deviation of its logarithm.
  */

@@ -78,8 +78,3 @@ double capacity_mu(const struct capacity *c, double t0_s, double a_s)
 {
     return capacity_mu_llm(c, t0_s, a_s, 0);
 }
-
-bool capacity_holds(const struct capacity *c, double t0_s, double a_s, double rate)
-{
-    return capacity_mu(c, t0_s, a_s) >= rate;
-}

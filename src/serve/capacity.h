@@ -75,6 +75,5 @@ void capacity_from_metrics(struct capacity *c, const struct serving *spec,
  */
 double capacity_mu(const struct capacity *c, double t0_s, double a_s);
 double capacity_mu_llm(const struct capacity *c, double t0_s, double a_s, double c_s);
-bool capacity_holds(const struct capacity *c, double t0_s, double a_s, double rate);
 
 #endif

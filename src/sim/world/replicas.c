@@ -312,24 +312,6 @@ void world_service_now(struct world *w, int service, struct world_service_figure
     out->p99_s = latencies_quantile(&all, 0.99);
 }
 
-void world_service_hour(struct world *w, int service, int hour, struct world_service_hour *out)
-{
-    struct service_hour h;
-
-    requests_hour_now(service_of(w, service), hour, &h);
-    *out = (struct world_service_hour){
-        .n_requests = h.n_requests,
-        .n_late = h.n_late,
-        .p99_s = latencies_quantile(&h.latencies, 0.99),
-        .is_kept = h.n_late <= HOUR_LATE_MOST * h.n_requests,
-    };
-}
-
-int world_n_services(const struct world *w)
-{
-    return w->n_services;
-}
-
 void world_services_now(struct world *w, struct world_service_figures *out)
 {
     struct latencies all = { 0 };

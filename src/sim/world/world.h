@@ -172,15 +172,7 @@ struct world_service_figures {
 };
 void world_service_now(struct world *w, int service, struct world_service_figures *out);
 
-/* One of its hours, from 0: the one in which it came. */
-struct world_service_hour {
-    double n_requests, n_late, p99_s;
-    bool is_kept;
-};
-void world_service_hour(struct world *w, int service, int hour, struct world_service_hour *out);
-
 /* All services together: their hours, their requests; p99_s of all requests. */
 void world_services_now(struct world *w, struct world_service_figures *out);
-int world_n_services(const struct world *w);
 
 #endif

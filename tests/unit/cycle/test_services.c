@@ -8,6 +8,7 @@
 #include "catalog/cluster/snapshot.h"
 #include "cycle/cycle.h"
 #include "cycle/services.h"
+#include "estimate/serving.h"
 #include "monitor/sensor.h"
 #include "unit/support.h"
 #include "unit/suite.h"
@@ -147,6 +148,53 @@ TEST(batches_are_learned_from_at_once_and_then_ever_later)
     ck_assert(m.key.neighbour == -1 && m.key.workload == 0 && m.duration_s == 60);
     ck_assert_int_eq(seconds_to_learn(8, &m), 120);
     ck_assert_int_eq(seconds_to_learn(8, &m), 240);
+}
+
+/* Somebody trains where the replica is. */
+static void train_beside(void)
+{
+    struct job_spec spec = spec_of("train", 0);
+    const int gpu = world.ledger.state.jobs[REPLICA]->spec.gpu, job = world.ledger.state.n_jobs;
+
+    world_apply(&world, &(struct event){ .kind = EVENT_JOB_SUBMITTED, .spec = &spec });
+    world_apply(
+        &world,
+        &(struct event){
+            .kind = EVENT_JOB_STARTED, .time_s = now.t_s, .job = job, .gpus = &gpu, .n_gpus = 1 });
+}
+
+static const struct {
+    const char *name;
+    double late;    // of ten a second, whose steps are short
+    bool grows;
+} tails[] = {
+    { "nobody is late", 0, false },
+    { "half of them are, though it is idle", 5, true },
+};
+
+EACH(a_tail_that_breaks_the_promise_is_remembered, tails)
+{
+    struct measurement m;
+
+    serve();
+    train_beside();
+    double before = estimate_serving(&cycle.estimator, 0, 1, 0).tail;
+    for (int i = 0; i < 70; i++) {
+        now.t_s += 1;
+        services_hear(&cycle, REPLICA,
+                      &(struct served){ .is_ready = true,
+                                        .from_s = now.t_s - 1,
+                                        .to_s = now.t_s,
+                                        .n_requests = 10,
+                                        .n_late = tails[_i].late,
+                                        .n_batches = 10,
+                                        .busy_s = 0.1,
+                                        .n_queued = NAN },
+                      &m);
+    }
+    double after = estimate_serving(&cycle.estimator, 0, 1, 0).tail;
+    ck_assert_msg((after > 1.2 * before) == tails[_i].grows, "%s: %g, then %g", tails[_i].name,
+                  before, after);
 }
 
 TEST(larger_batches_than_it_makes_teach_nothing)
