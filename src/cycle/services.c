@@ -24,11 +24,8 @@
  */
 #define BUILD_GROWTH 1.5
 
-/* A start is paid back in so many times the time it takes: for so long a replica stays, and for
- * half an hour at the least.
- */
-#define HOLD_LOADS 10.0
-#define HOLD_LEAST_S 1800.0
+/* A start is paid back in so many times the time it takes: for so long a replica stays. */
+#define HOLD_LOADS 30.0
 
 /* Nobody is put elsewhere to save energy sooner than this after the service's last start. */
 #define MOVE_EVERY_S 14400.0
@@ -164,7 +161,7 @@ double service_load_s(const struct cycle *c, const struct service_record *r)
 
 static double hold_s_of(const struct cycle *c, const struct service_record *r)
 {
-    return fmax(HOLD_LOADS * service_load_s(c, r), HOLD_LEAST_S);
+    return HOLD_LOADS * service_load_s(c, r);
 }
 
 double service_demand(const struct cycle *c, const struct service_record *r, double now_s)

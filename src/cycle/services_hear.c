@@ -74,8 +74,9 @@ static double busy_of(const struct cycle *c, int job)
         return j->spec.kind == JOB_TRAINING;
     struct service_record *r = services_record(c, j->spec.service);
     const struct served_window *w = r ? window_of(r, job) : NULL;
-    double span_s = w ? w->to_s - w->from_s : 0;
-    return span_s >= WINDOW_S / 2 ? w->sum.busy_s / span_s : 0;
+    if (!w || w->to_s - w->from_s < WINDOW_S / 2)
+        return 0;
+    return w->sum.busy_s / (w->to_s - w->from_s);
 }
 
 static void begin(struct served_window *w, int beside, int limit_w, double now_s)

@@ -65,13 +65,13 @@ double capacity_mu_llm(const struct capacity *c, double t0_s, double a_s, double
 
     if (high >= s.log_t0)    // all times, promises too, divided by k: arrivals k times faster hold
         return fmin(exp(r[j] + high - s.log_t0), c->rate_max);
-    for (low = high; j > 0; low = high) {
+    do {
+        low = high;
         high = log_f(&s, --j);
-        if (high >= s.log_t0)
-            return fmin(exp(r[j] + (high - s.log_t0) / (high - low) * (r[j + 1] - r[j])),
-                        c->rate_max);
-    }
-    return 0;
+    } while (j > 0 && high < s.log_t0);
+    if (high < s.log_t0)
+        return 0;
+    return fmin(exp(r[j] + (high - s.log_t0) / (high - low) * (r[j + 1] - r[j])), c->rate_max);
 }
 
 double capacity_mu(const struct capacity *c, double t0_s, double a_s)

@@ -60,10 +60,10 @@ int continuous_server_abandon(struct continuous_server *s);
  */
 double continuous_server_look_s(const struct continuous_server *s);
 
-/* How many of 'n' requests in order of time are late; beyond 'enough' it may stop counting. 's'
- * says the costs, cap and promise; its times are multiplied by 'f', arrivals by 'stretch'.
+/* How many of 'n' requests in order of time are late; beyond 'enough' it may stop counting. 'like'
+ * has the costs, cap and promise; its times are multiplied by 'f', arrivals by 'stretch'.
  */
-int continuous_late(const struct llm_request *r, int n, const struct continuous_server *s, double f,
-                    double stretch, int enough);
+int continuous_late(const struct llm_request *r, int n, const struct continuous_server *like,
+                    double f, double stretch, int enough);
 
 #endif

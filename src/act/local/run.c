@@ -485,20 +485,21 @@ static const char *why_stopped(const struct run *r, const struct status *st)
 /* The end of a cancelled job is no news, if its cancelling is on record. */
 static void tell_end(struct local *l, struct run *r, const struct status *st)
 {
-    const bool is_good = st->ended == ENDED_SERVED || (st->ended == ENDED_EXIT && st->code == 0);
+    const bool has_ended_well =
+        st->ended == ENDED_SERVED || (st->ended == ENDED_EXIT && st->code == 0);
+    const bool is_replica = l->setup.state->jobs[r->job]->spec.kind == JOB_REPLICA;
+    const bool is_lost = is_replica && has_ended_well;    // nobody told it to end
 
     arena_reset(&l->scratch);
     if (r->wish == WISH_CANCEL && !job_may_run(l->setup.state->jobs[r->job])) {
         dir_mark_later(l, r->job, r->number, job_is_over(l->setup.state->jobs[r->job]));
-    } else if (is_good && l->setup.state->jobs[r->job]->spec.kind == JOB_REPLICA) {
-        tell_failure(l, r, st);    // nobody told it to end
-    } else if (is_good) {
+    } else if (has_ended_well && !is_lost) {
         if (!r->is_told)
             tell_started(l, r, st->started_s);
         notice_push(l, r, NOTICE_FINISHED, st->ended_s, NULL);
-    } else if (status_is_incapable(st)) {
+    } else if (!is_lost && status_is_incapable(st)) {
         tell_incapable(l, r, st);
-    } else if (st->ended != ENDED_STOPPED) {
+    } else if (is_lost || st->ended != ENDED_STOPPED) {
         tell_failure(l, r, st);
     } else if (r->is_told) {
         notice_push(l, r, NOTICE_STOPPED, st->ended_s, why_stopped(r, st));

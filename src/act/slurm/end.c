@@ -106,11 +106,10 @@ static void end_as_told(struct slurm *x, struct managed *m)
         tell_change(x, m, JOB_IS_CANCELLED,
                     is_cancelled ? NULL : "it has ended in Slurm, and where it ran is not known");
         managed_update(x, m, ON_ENDED);
-    } else if (managed_is_replica(x, m)) {
-        fail(x, m);
-    } else if (m->last.state == SLURM_COMPLETED || m->last.state == SLURM_CANCELLED) {
+    } else if (!managed_is_replica(x, m) &&
+               (m->last.state == SLURM_COMPLETED || m->last.state == SLURM_CANCELLED)) {
         finish(x, m);
-    } else if (m->last.state != SLURM_NODE_FAILED) {
+    } else if (managed_is_replica(x, m) || m->last.state != SLURM_NODE_FAILED) {
         fail(x, m);
     } else if (x->setup.only_watches) {
         tell_end(x, m, NOTICE_STOPPED, NODE_TAKEN);

@@ -36,7 +36,7 @@ static const struct service_view *view_of(const struct state *s, struct snapshot
 
     for (int i = 0; i < s->n_services && marks.services; i++)
         if (s->services[i] == id)
-            return &marks.services[i];
+            return marks.services + i;
     return NULL;
 }
 

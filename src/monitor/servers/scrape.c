@@ -235,7 +235,7 @@ static bool read_lengths(const struct scrape_histogram *h, unsigned *out)
 void scrape_between(const struct scrape_page *before, double from_s, const struct scrape_page *now,
                     double to_s, const struct scrape_promise *p, struct served *out)
 {
-    struct scrape_histogram h[SCRAPE_HISTOGRAMS];
+    struct scrape_histogram h[SCRAPE_HISTOGRAMS] = { 0 };
     double n[SCRAPE_COUNTS];
 
     *out = (struct served){ .is_ready = true, .from_s = from_s, .to_s = to_s };

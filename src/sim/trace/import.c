@@ -460,7 +460,7 @@ int trace_import_azure(struct arena *a, const struct trace_import *in, struct tr
         return rc;
     const int n = in->n_jobs > 0 && in->n_jobs < t.n ? in->n_jobs : t.n;
     const double span_s = t.requests[n - 1].at_s;
-    s->rate = fmin(n / fmax(span_s, 1), 1e6);
+    s->rate = fmin(fmax(n / fmax(span_s, 1), 1e-6), 1e6);    // as a trace may say
     s->end_s = NAN;
     for (int i = 0; i < n && rc == 0; i++)
         rc = buf_printf(arrivals, "%.6f %d %d\n", lead_s + t.requests[i].at_s, t.requests[i].prompt,
