@@ -1,5 +1,6 @@
 /* What replicas say: what arrived, whether it was late, and step times that batches teach. */
 #include <math.h>
+#include <string.h>
 
 #include "base/grow.h"
 #include "catalog/catalog.h"
@@ -88,6 +89,38 @@ static void begin(struct served_window *w, int beside, int limit_w, double now_s
     w->from_s = w->to_s = now_s;
     w->late = 0;
     w->sum = (struct serving_seen){ 0 };
+    memset(w->by_batch, 0, sizeof w->by_batch);
+}
+
+static void add(struct serving_seen *sum, const struct served *seen)
+{
+    sum->n_requests += seen->n_requests;
+    sum->n_batches += seen->n_batches;
+    sum->busy_s += seen->busy_s;
+}
+
+/* Bursts make larger batches than calm minutes do: apart they tell what a request more takes, which
+ * their mean does not.
+ */
+static void add_by_batch(struct served_window *w, const struct served *seen)
+{
+    double batch = seen->n_requests / seen->n_batches;
+
+    if (!(seen->n_batches > 0 && batch >= 1))
+        return;
+    int i = (int)lround(log2(batch));
+    add(&w->by_batch[i < WINDOW_BATCHES ? i : WINDOW_BATCHES - 1], seen);
+}
+
+/* Of batches of a like size, those of which most were made; NULL: there are too few of each. */
+static struct serving_seen *most_made(struct served_window *w)
+{
+    struct serving_seen *most = NULL;
+
+    for (int i = 0; i < WINDOW_BATCHES; i++)
+        if (w->by_batch[i].n_batches >= (most ? most->n_batches : SERVING_BATCHES_LEAST))
+            most = &w->by_batch[i];
+    return most;
 }
 
 /* Beside one that trains more than 1 % were late, although it was idle for most of the time: p99 is
@@ -109,6 +142,23 @@ static void learn_tail(struct cycle *c, const struct job *j, const struct served
         serving_note_tail(&c->estimator, j->spec.workload, type, beside, factor, TAIL_NOISE);
 }
 
+static bool measure(struct cycle *c, const struct job *j, const struct served_window *w,
+                    struct serving_seen *made, struct measurement *out)
+{
+    const struct state *st = &c->ledger->state;
+    int beside = w->beside < 0 ? -1 : st->jobs[w->beside]->spec.workload;
+
+    made->beside_busy = w->beside < 0 ? 1 : busy_of(c, w->beside);
+    if (made->n_requests > made->n_batches * service_batch(j->spec.terms) ||
+        !serving_measure(&c->estimator, j->spec.workload, st->gpus[j->gpus[0]].type, beside, made,
+                         out))
+        return false;
+    out->key.limit_w = j->limit_w;
+    out->time_s = w->to_s;
+    out->duration_s = w->to_s - w->from_s;
+    return true;
+}
+
 static bool learn(struct cycle *c, struct service_record *r, int job, const struct served *seen,
                   struct measurement *out)
 {
@@ -124,24 +174,20 @@ static bool learn(struct cycle *c, struct service_record *r, int job, const stru
         begin(w, beside, j->limit_w, seen->to_s);    // it changed within what is told now
         return false;
     }
-    w->sum.n_requests += seen->n_requests;
-    w->sum.n_batches += seen->n_batches;
-    w->sum.busy_s += seen->busy_s;
+    add(&w->sum, seen);
+    add_by_batch(w, seen);
     w->late += isnan(seen->n_late) ? 0 : seen->n_late;
     w->to_s = seen->to_s;
     if (w->to_s - w->from_s < w->least_s || beside < -1)
         return false;
-    learn_tail(c, j, w);
-    w->sum.beside_busy = beside < 0 ? 1 : busy_of(c, beside);
-    bool is_one = w->sum.n_requests <= w->sum.n_batches * service_batch(j->spec.terms) &&
-                  serving_measure(&c->estimator, j->spec.workload, st->gpus[j->gpus[0]].type,
-                                  beside < 0 ? -1 : st->jobs[beside]->spec.workload, &w->sum, out);
-    if (is_one) {
-        out->key.limit_w = j->limit_w;
-        out->time_s = w->to_s;
-        out->duration_s = w->to_s - w->from_s;
+    struct serving_seen *made = most_made(w);
+    bool is_one = made && measure(c, j, w, made, out);
+    if (made)
+        *made = (struct serving_seen){ 0 };
+    if (!most_made(w)) {
+        learn_tail(c, j, w);
+        begin(w, beside, j->limit_w, w->to_s);
     }
-    begin(w, beside, j->limit_w, w->to_s);
     return is_one;
 }
 

@@ -11,6 +11,8 @@
 #include "serve/counted.h"
 #include "serve/demand.h"
 
+enum { WINDOW_BATCHES = 12 };
+
 /* What a replica did since nothing has changed around it: its neighbour, its power limit. */
 struct served_window {
     int job;
@@ -20,6 +22,7 @@ struct served_window {
     double least_s;    // it is learned from once it is so long
     double late;
     struct serving_seen sum;
+    struct serving_seen by_batch[WINDOW_BATCHES];    // of about 2^i requests, not learned from yet
 };
 
 struct service_record {

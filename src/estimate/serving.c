@@ -258,8 +258,7 @@ struct serving_estimate estimate_serving(const struct estimator *e, int workload
 
 /* ---- what was seen ---- */
 
-/* Fewer batches tell nothing; the standard deviation of ln tau that one has. */
-#define BATCHES_LEAST 10
+/* The standard deviation of ln tau that one batch has. */
 #define BATCH_SD 0.3
 
 /* What another batch does is known by the line: so much of the way is in doubt. */
@@ -279,7 +278,7 @@ bool serving_measure(const struct estimator *e, int workload, int type, int neig
     double batch = seen->n_requests / seen->n_batches, tau_s = seen->busy_s / seen->n_batches;
     double busy = neighbour < 0 ? 1 : fmin(seen->beside_busy, 1);
 
-    if (!(seen->n_batches >= BATCHES_LEAST) || !(tau_s > 0) || !isfinite(tau_s) ||
+    if (!(seen->n_batches >= SERVING_BATCHES_LEAST) || !(tau_s > 0) || !isfinite(tau_s) ||
         !(batch >= 1 && batch < 1e6) || !(busy >= BUSY_LEAST))
         return false;
     if (busy < 1) {

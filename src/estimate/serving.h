@@ -63,6 +63,8 @@ double serving_prefill_s(const struct workload *w, const struct gpu_type *g);
  */
 void serving_cautious(const struct serving_estimate *is, double z, double *t0_s, double *a_s);
 
+#define SERVING_BATCHES_LEAST 10    // fewer tell nothing
+
 /* What a replica did in a time in which nothing changed around it. */
 struct serving_seen {
     double n_requests, n_batches, busy_s;
