@@ -1,5 +1,6 @@
 #include "cycle/services.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -360,8 +361,8 @@ struct table_build *services_table_begin(const struct cycle *c, int service)
     const struct job_spec *spec = &c->ledger->state.jobs[service]->spec;
     const struct serving promise = service_serving(spec);
 
+    assert(r);    // of whom a table is due
     const struct serving_metrics m = metrics_of(c, r);
-
     return table_build_create(service, r->arrivals, arrivals_bin_s(promise.latency_s), &promise,
                               &m);
 }

@@ -56,7 +56,7 @@ static bool on_page(void *self, int job, const struct served *served, const stru
     const struct state *st = &p->service->base.ledger.state;
     struct page_owner *o = find(p, job);
 
-    if (!is_owner(st, job))
+    if (!o || !is_owner(st, job))
         return false;
     if (!served) {
         warn(o, st->jobs[job], why);
