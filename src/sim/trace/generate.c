@@ -231,7 +231,6 @@ int trace_generate(struct arena *a, const struct trace_generate *o, struct trace
 enum { SERVICE_BATCH_MAX = 32, SERVICE_GPUS_MAX = 6 };
 
 /* Of what a reference GPU answers in full batches all the time, what services ask for on average.
- * With a latency to keep and bursts, a GPU holds a third or so of that.
  */
 #define FULL_LEAST 0.15
 #define FULL_MOST 1.5
